@@ -138,7 +138,7 @@ bench-against: setup ## an older build and this one by turns, into docs/benchmar
 	$(BIN)/python tools/against.py --before $(BEFORE) --save $(BENCH)/versions.json
 	$(BIN)/python -m lanner.benchmarks.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks.md
 
-# ONLY=soak,kill runs these trials, SCALE=0.1 a tenth of each; the page keeps what was run before of the others. Some want root, and some
+# ONLY=soak,kill runs these trials, SCALE=0.1 a tenth of each; of the others the page tells the records that are kept. Some want root, and some
 # cargo-fuzz, Miri or a C compiler: a trial that cannot be run here says so, on the page too.
 endurance: setup ## four hours of trials: many clients, soak, deaths, bad links, fuzzing; writes docs/reliability.md
 	PYTHONPATH=tools:python/tests $(BIN)/python -m endurance $(if $(ONLY),--only $(ONLY)) --scale $(SCALE) \

@@ -25,8 +25,8 @@ from lanner.benchmarks.machine import machine
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(name: str, scale: float) -> dict[str, object]:
-    """Run a trial; its document."""
+def run(name: str, scale: float, commit: str) -> dict[str, object]:
+    """Run a trial at a commit; its document."""
     load, start, now = machine()["load"], time.monotonic(), datetime.now(UTC)
     with tempfile.TemporaryDirectory(prefix=f"lanner-{name}-") as folder:
         trial = Trial(Path(folder), scale)
@@ -35,7 +35,7 @@ def run(name: str, scale: float) -> dict[str, object]:
         except Exception as error:  # noqa: BLE001 - told as what it is: a trial that broke
             traceback.print_exc()
             trial.check("The trial runs to its end", f"{type(error).__name__}: {error}"[:300], "no error", held=False)
-    told = {"name": name, "date": f"{now:%Y-%m-%d}", "commit": _commit(), "seconds": round(time.monotonic() - start, 1)}
+    told = {"name": name, "date": f"{now:%Y-%m-%d}", "commit": commit, "seconds": round(time.monotonic() - start, 1)}
     return {**told, "machine": machine() | {"load": load}, **trial.document()}
 
 
@@ -58,9 +58,10 @@ def main(arguments: list[str]) -> int:
     if unknown := [name for name in names if name not in TRIALS]:
         parser.error(f"there is no trial {unknown[0]}; there are {', '.join(TRIALS)}")
     options.save.mkdir(parents=True, exist_ok=True)
-    verdicts = []
+    # Before a record is written, which is a change of the checkout.
+    verdicts, commit = [], _commit()
     for name in names:
-        document = run(name, options.scale)
+        document = run(name, options.scale, commit)
         (options.save / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         verdicts.append(document["verdict"])
         print(f"{name}: {document['verdict']}, {document['seconds']} s", file=sys.stderr)

@@ -15,9 +15,9 @@ INTRODUCTION = """# Reliability
 
 What happens to real processes, `lanner serve` and clients of it, over time and in trouble. `make endurance` runs the
 trials below in full, which takes some four hours on two cores, and writes this page; `ONLY=soak,kill` runs some, and
-`SCALE=0.1` a part of each. Every figure here is from a run; the table says of which commit, and of what part of the
-full counts. A plus behind a commit is a checkout with changes. A trial *held* if every claim did; one that *missed*
-says below which did not, and by how much.
+`SCALE=0.1` a part of each. Every figure here is from a run, whose record is kept in `docs/reliability`; the table says
+of which version and commit, and of what part of the full counts. A plus behind a commit is a checkout with changes. A
+trial *held* if every claim did; one that *missed* says below which did not, and by how much.
 """
 
 
@@ -33,7 +33,7 @@ def page(documents: Sequence[dict[str, Any]]) -> str:
 
 
 def _summary(documents: Sequence[dict[str, Any]]) -> str:
-    columns = ("trial", "verdict", "claims held", "part of the full counts", "minutes", "date", "commit")
+    columns = ("trial", "verdict", "claims held", "part of the full counts", "minutes", "date", "version", "commit")
     rows = []
     for document in documents:
         held = sum(check["held"] for check in document["checks"])
@@ -41,18 +41,21 @@ def _summary(documents: Sequence[dict[str, Any]]) -> str:
         name, scale = document["name"], f"{document['scale']:.3g}"
         minutes = f"{document['seconds'] / 60:.1f}"
         link = f"[{name}](#{name.replace('_', '-')})"
-        rows.append((link, document["verdict"], told, scale, minutes, document["date"], document["commit"]))
+        run = (document["date"], document["machine"]["lanner"], document["commit"])
+        rows.append((link, document["verdict"], told, scale, minutes, *run))
     return filled(columns, rows) + f"\n{_machines(documents)}\n"
 
 
 def _machines(documents: Sequence[dict[str, Any]]) -> str:
-    machines = {json.dumps({**document["machine"], "load": None}): document["machine"] for document in documents}
-    told = [
-        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 1e9:.0f} GB, "
-        f"{machine['system']}, Python {machine['python']}, lanner {machine['lanner']}"
-        for machine in machines.values()
-    ]
+    told = list(dict.fromkeys(_machine(document["machine"]) for document in documents))
     return f"Measured on {'; '.join(told)}. Both parties share it.\n" if told else "Nothing was run.\n"
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    return (
+        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 1e9:.0f} GB, "
+        f"{machine['system']}, Python {machine['python']}"
+    )
 
 
 def _section(document: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from endurance import clients, clock, disk, kill, links, private_keys, silent, soak, timing
+from endurance import clients, clock, disk, kill, links, predictor, private_keys, silent, soak, timing
 from endurance.page import page, saved
 from endurance.processes import slope, usage
 from endurance.records import History
@@ -20,6 +20,8 @@ from endurance.relay import Link, Trouble, relay
 from endurance.trial import Trial
 from endurance.trials import TRIALS
 from endurance.wire import KEPT_NAME, names_used
+
+from lanner.cli.memory import SETTINGS
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a file system is mounted")
 
@@ -107,6 +109,27 @@ def test_memory_and_descriptors_of_a_process_are_told() -> None:
         after = usage(os.getpid())
     assert after.descriptors == before.descriptors + 1
     assert after.resident - before.resident > len(held) / 2
+
+
+def test_live_bytes_are_those_that_were_not_freed() -> None:
+    before = predictor.live_bytes()
+    if before is None:
+        pytest.skip("this C library does not tell")
+    kept = [bytes(size) for size in (600, 100_000, 32 << 20)]
+    held = predictor.live_bytes()
+    assert held is not None
+    assert held - before > 32 << 20
+    del kept
+    after = predictor.live_bytes()
+    assert after is not None
+    assert abs(after - before) < soak.LIVE_GROWTH / 4
+
+
+def test_the_soaks_client_is_set_up_as_the_page_tells_and_as_a_gateway() -> None:
+    page = DOCS / "how-to" / "keep-a-client-running.md"
+    _, *settings = soak.LONG_RUNNING
+    assert f"{' '.join(settings)} python " in page.read_text(encoding="utf-8")
+    assert [int(setting.split("=")[1]) for setting in settings] == list(SETTINGS.values())
 
 
 def test_names_on_the_wire_are_read_and_half_a_frame_is_not() -> None:

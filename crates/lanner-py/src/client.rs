@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lanner::{Client, ClientConfig, Error, ErrorKind, Watch};
+use lanner::{Client, ClientConfig, Error, ErrorKind, SetUpWatch, Watch};
 use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
 
@@ -20,9 +20,9 @@ pub(crate) struct NativeClient {
 #[pymethods]
 impl NativeClient {
     #[new]
-    fn new(py: Python<'_>, config_json: &str) -> PyResult<Self> {
+    fn new(py: Python<'_>, config_json: &str, watch: &NativeSetUpWatch) -> PyResult<Self> {
         let connected = py.detach(|| {
-            let client = Client::connect(&parse(config_json)?)?;
+            let client = Client::connect_watched(&parse(config_json)?, &watch.0)?;
             let manifest = client.manifest().to_json()?;
             Ok((manifest, client.watch(), client))
         });
@@ -68,6 +68,24 @@ impl NativeClient {
             None => Ok(()),
         });
         closed.map_err(|error| raise(py, &error))
+    }
+}
+
+/// Tells how far a client that is being made has come.
+#[pyclass(frozen, module = "lanner._native")]
+#[derive(Default)]
+pub(crate) struct NativeSetUpWatch(SetUpWatch);
+
+#[pymethods]
+impl NativeSetUpWatch {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// A JSON list; it waits for nothing.
+    fn parts(&self, py: Python<'_>) -> PyResult<String> {
+        json(py, &self.0.parts())
     }
 }
 

@@ -23,7 +23,7 @@ mod _native {
     use pyo3::pyfunction;
 
     #[pymodule_export]
-    use super::client::NativeClient;
+    use super::client::{NativeClient, NativeSetUpWatch};
     #[pymodule_export]
     use super::client::{list_models, measure_link};
     #[pymodule_export]

@@ -19,6 +19,7 @@ use crate::keys;
 use crate::manifest::parse_commitment;
 use crate::prediction::Phases;
 use crate::progress::Watch;
+use crate::set_up::SetUpWatch;
 use crate::{Error, ErrorKind, LimitOptions, Manifest, Prediction, Result};
 
 /// Where to connect, whom to trust.
@@ -94,12 +95,22 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Misuse`] if nothing says whom to trust, or the keys do not fit the model; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn connect(config: &ClientConfig) -> Result<Self> {
+        Self::connect_watched(config, &SetUpWatch::default())
+    }
+
+    /// The same, with a watch that tells how far it has come.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn connect_watched(config: &ClientConfig, watched: &SetUpWatch) -> Result<Self> {
         lanner_session::use_all_cores();
+        watched.begin();
         let address: Address = config.address.parse()?;
         let pin = config.pin_model.as_deref().map(parse_commitment).transpose()?;
         let keys = config.keys.as_deref().map(keys::read).transpose()?;
         let wait = limits(config.timeout)?;
         let mut channel = open(config, &address)?;
+        watched.connected(channel.meter());
         let mut rng =
             Prg::from_entropy().map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))?;
         let request = ModelRequest { name: config.model.clone().unwrap_or_default(), pin };
@@ -117,7 +128,7 @@ impl Client {
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
         let watch = Watch::new(&plan);
-        let mut requester = Requester::new(plan, rng).with_memory(config.limits.limits().memory);
+        let mut requester = Requester::new(Arc::clone(&plan), rng).with_memory(config.limits.limits().memory);
         if let Some((path, keys)) = config.keys.as_deref().zip(keys) {
             let upload = keys::upload_of(path);
             let with_keys = requester.with_keys(keys, move || std::fs::read(&upload).ok());
@@ -129,6 +140,7 @@ impl Client {
             requester = requester.with_shelf(Shelf::new(stock, meeting));
             requester.resume(&mut channel)?;
         }
+        watched.agreed(&plan);
         if requester.stock()? == 0 {
             requester.set_up(&mut channel)?;
         }

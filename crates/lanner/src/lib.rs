@@ -26,6 +26,7 @@ mod refusals;
 mod report;
 mod reserved;
 mod server;
+mod set_up;
 
 pub use client::{Client, ClientConfig};
 pub use debug::debug;
@@ -48,6 +49,7 @@ pub use prediction::{Cost, LayerCost, Phases, Prediction};
 pub use progress::{StepProgress, Watch};
 pub use refusals::refusals;
 pub use server::{Kept, Server, ServerConfig};
+pub use set_up::{PartProgress, SetUpWatch};
 
 /// What every fallible function of this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;

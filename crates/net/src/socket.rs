@@ -11,6 +11,7 @@ use rustix::net::sockopt;
 
 use crate::Limits;
 use crate::inbox::Inbox;
+use crate::meter::Meter;
 
 /// A non-blocking TCP socket with the bytes that came but were not used yet.
 pub(crate) struct Socket {
@@ -19,8 +20,7 @@ pub(crate) struct Socket {
     /// Whether the peer will send nothing more.
     ended: bool,
     pub(crate) limits: Limits,
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
+    pub(crate) meter: Meter,
 }
 
 impl Socket {
@@ -29,7 +29,7 @@ impl Socket {
         // Messages are collected before they are written, so waiting for more can only add latency.
         stream.set_nodelay(true).map_err(channel_error)?;
         probe_when_silent(&stream).map_err(|error| channel_error(error.into()))?;
-        Ok(Self { stream, inbox: Inbox::default(), ended: false, limits, sent: 0, received: 0 })
+        Ok(Self { stream, inbox: Inbox::default(), ended: false, limits, meter: Meter::default() })
     }
 
     pub(crate) const fn stream(&self) -> &TcpStream {
@@ -48,7 +48,7 @@ impl Socket {
             match write(&mut &self.stream) {
                 Ok(None) => return Ok(()),
                 Ok(Some(0)) => return Err(ChannelError::Disconnected),
-                Ok(Some(count)) => self.sent += count as u64,
+                Ok(Some(count)) => self.meter.add_sent(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_to_write(deadline)?,
                 Err(error) => return Err(channel_error(error)),
@@ -87,7 +87,7 @@ impl Socket {
                 Ok(0)
             }
             Ok(count) => {
-                self.received += count as u64;
+                self.meter.add_received(count);
                 Ok(count)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),

@@ -11,7 +11,7 @@ use crate::framed::Framed;
 use crate::socket::{Socket, channel_error};
 use crate::tcp_bytes::TcpBytes;
 use crate::tls::{ClientTls, ServerTls};
-use crate::{Address, Fingerprint, Limits, NetError};
+use crate::{Address, Fingerprint, Limits, Meter, NetError};
 
 /// A channel over TCP. Bytes are counted on TCP: with TLS its records and its handshake are included.
 pub type TcpChannel = Framed<TcpBytes>;
@@ -76,6 +76,12 @@ impl TcpChannel {
     /// [`NetError::Channel`] if the system has no descriptor left.
     pub fn abort_handle(&self) -> Result<AbortHandle, NetError> {
         AbortHandle::of(self.stream.tcp())
+    }
+
+    /// What has crossed this connection so far, told while the channel is in use.
+    #[must_use]
+    pub fn meter(&self) -> Meter {
+        self.stream.meter()
     }
 
     fn secured(stream: TcpStream, connection: Connection, limits: Limits) -> Result<Self, NetError> {

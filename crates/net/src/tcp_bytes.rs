@@ -10,7 +10,7 @@ use rustls::Connection;
 use crate::framed::{ByteStream, Pollable};
 use crate::socket::{Socket, SocketArrivals, channel_error};
 use crate::tls::{BINDING_LABEL, tls_error};
-use crate::{Fingerprint, NetError};
+use crate::{Fingerprint, Meter, NetError};
 
 /// The bytes of a [`TcpChannel`](crate::TcpChannel).
 pub struct TcpBytes {
@@ -31,6 +31,10 @@ impl TcpBytes {
 
     pub(crate) const fn tcp(&self) -> &TcpStream {
         self.socket.stream()
+    }
+
+    pub(crate) fn meter(&self) -> Meter {
+        self.socket.meter.clone()
     }
 
     pub(crate) const fn set_stall_limit(&mut self, limit: Duration) {
@@ -246,11 +250,11 @@ impl ByteStream for TcpBytes {
     }
 
     fn sent(&self) -> u64 {
-        self.socket.sent
+        self.socket.meter.sent()
     }
 
     fn received(&self) -> u64 {
-        self.socket.received
+        self.socket.meter.received()
     }
 
     fn pollable(&mut self) -> Option<&mut dyn Pollable> {

@@ -119,6 +119,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(
+        miri,
+        ignore = "a distribution, for which a million inputs are read; the shorter tests run the same code"
+    )]
     fn every_output_adds_about_ten_inputs() {
         // Weights: output i of unit vectors. Places may coincide, which cancels.
         let code = LocalCode::new(&Seed::from_bytes(KEY));
@@ -135,6 +139,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a distribution, for which many blocks are drawn by a safe generator")]
     fn places_are_all_of_the_input_and_nothing_beyond() {
         let count = 9 << 7;
         assert_eq!(place_of(0, count), 0);

@@ -29,6 +29,7 @@ from lanner.local import run
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
 from lanner.prediction import Layer, Phase, Prediction
+from lanner.progress import SetUpWatch
 from lanner.server import Server
 
 __version__ = version("lanner")
@@ -50,6 +51,7 @@ __all__ = [
     "PrecisionWarning",
     "Prediction",
     "Server",
+    "SetUpWatch",
     "TransportError",
     "UnsupportedOpError",
     "compile",

@@ -72,7 +72,7 @@ class NativeServer:
 class NativeClient:
     """A data owner's session: the constructor connects, shakes hands and does the set-up."""
 
-    def __init__(self, config_json: str) -> None: ...
+    def __init__(self, config_json: str, watch: NativeSetUpWatch) -> None: ...
     def manifest(self) -> str: ...
     def progress(self) -> str:
         """A JSON list of what each step has come to; waits for no call that runs."""
@@ -84,6 +84,14 @@ class NativeClient:
     def predict(self, x: NDArray[np.float32], follow: int) -> str:
         """Samples, shape (n, *shape), at once; how many follow. The JSON of a list of predictions."""
     def close(self) -> None: ...
+
+@final
+class NativeSetUpWatch:
+    """Tells how far a client that is being made has come."""
+
+    def __init__(self) -> None: ...
+    def parts(self) -> str:
+        """A JSON list of what each part has come to; waits for nothing."""
 
 @final
 class NativeRelay:

@@ -24,7 +24,7 @@ from lanner.interrupts import interruptible
 from lanner.limits import limits_document
 from lanner.manifest import Manifest
 from lanner.prediction import Phase, Prediction, phases_of
-from lanner.progress import StepProgress
+from lanner.progress import SetUpWatch, StepProgress
 from lanner.trust import Trust, parse_address
 
 T = TypeVar("T")
@@ -126,6 +126,7 @@ class Client:
             Without it nothing is kept.
         keys: A file that `lanner.keygen` wrote: the session's keys, of which a server is sent its part once. Without it
             each session makes its own, and sends them.
+        watch: What other threads see of the set-up while it runs.
 
     Attributes:
         address: The server's, ``HOST:PORT``.
@@ -155,12 +156,14 @@ class Client:
         max_seconds: int | None = None,
         state_dir: str | Path | None = None,
         keys: str | Path | None = None,
+        watch: SetUpWatch | None = None,
     ) -> None:
         trust = Trust(pin, ca, cert, key, pin_model, insecure_plaintext)
         self.address = parse_address(address)
         if keys is not None:
             check_file(keys, MisuseError)
         self._broken = False
+        self._watch = watch or SetUpWatch()
         self._config = {
             "address": self.address,
             "model": model,
@@ -178,7 +181,7 @@ class Client:
         self.sessions = 1
 
     def _connect(self) -> _native.NativeClient:
-        return self._call(lambda: _native.NativeClient(json.dumps(self._config)))
+        return self._call(lambda: _native.NativeClient(json.dumps(self._config), self._watch.native))
 
     def _connect_again(self) -> None:
         """Open a session in the place of one that ended. What was prepared in that one is lost."""

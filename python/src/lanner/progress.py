@@ -1,8 +1,11 @@
-"""How far a session's predictions have come, while they run."""
+"""How far a session has come while it runs: its set-up, then its predictions."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+
+from lanner import _native
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +44,39 @@ class StepProgress:
             self.seconds - before.seconds,
             self.bytes - before.bytes,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PartProgress:
+    """How far one part of the way to a session has come.
+
+    Attributes:
+        name: ``connection``, ``model``, ``keys`` or ``transfers``.
+        begun: Whether it was begun.
+        ended: Whether it has ended.
+        seconds: What it took, so far.
+        bytes: What was sent and received, so far.
+        expected_bytes: How many it takes at most, but for what the transport adds; None where they are next to nothing,
+            or not known yet.
+    """
+
+    name: str
+    begun: bool
+    ended: bool
+    seconds: float
+    bytes: int
+    expected_bytes: int | None
+
+
+class SetUpWatch:
+    """Looks at a `lanner.Client` from other threads while it is made, and while it opens another session.
+
+    One watch is for one client at a time.
+    """
+
+    def __init__(self) -> None:
+        self.native = _native.NativeSetUpWatch()
+
+    def parts(self) -> list[PartProgress]:
+        """How far each part has come, in order; nobody waits."""
+        return [PartProgress(**part) for part in json.loads(self.native.parts())]

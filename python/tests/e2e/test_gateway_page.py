@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from helpers.browser import Tab, browsing, chromium
 from helpers.digits import NAMES, DigitModels, save_picture
-from helpers.processes import Serving, gateway
+from helpers.documents import free_address
+from helpers.processes import Serving, gateway, serving
 from lanner.datasets import load_digits
 from lanner.network import read_network
 
@@ -116,6 +118,40 @@ def test_layers_are_shown_while_they_run(tab: Tab, behind: Serving, tmp_path: Pa
     assert any(now for _, _, now, _ in seen)
     assert all(fits for *_, fits in seen)
     assert len({told for told, *_ in seen if " of " in told}) > 2
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_the_set_up_of_a_new_session_is_shown(
+    tab: Tab, digit_models: DigitModels, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    served, address = digit_models.files[0], free_address()
+    with (
+        read_network("wan").between(address) as far,
+        serving(tmp_path / "state", served, "--listen", address) as first,
+        gateway(tmp_path / "gate", far, *first.pin) as gate,
+    ):
+        opened(tab, gate, size)
+        drawn(tab, SEVEN)
+        first.end(signal.SIGTERM)
+        with serving(tmp_path / "state", served, "--listen", address):
+            tab.value(
+                "window.seen = []; window.look = setInterval(() => { if (!document.getElementById('live').hidden)"
+                " window.seen.push([document.getElementById('live-now').innerText,"
+                " document.querySelectorAll('#live-steps .setup').length,"
+                " document.documentElement.scrollWidth <= window.innerWidth]); }, 20)"
+            )
+            tab.click("send")
+            tab.wait("document.querySelectorAll('#live-steps .setup.now').length > 0")
+            tab.screenshot(tmp_path / "set-up.png")
+            tab.wait("!document.getElementById('send').disabled")
+            tab.value("clearInterval(window.look)")
+            assert tab.text("error") == ""
+            seen = tab.value("window.seen")
+    assert any(told.startswith("set-up: part ") and " of 4, " in told for told, *_ in seen)
+    counts = [count for _, count, _ in seen]
+    assert counts == sorted(counts)
+    assert counts[-1] == 4, "the parts stay above the layers"
+    assert all(fits for *_, fits in seen)
 
 
 def test_picture_is_classified(tab: Tab, gate: Serving, digit_models: DigitModels, tmp_path: Path) -> None:

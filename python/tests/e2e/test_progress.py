@@ -1,21 +1,25 @@
-"""How far predictions have come, asked while they run: in Python, and of the gateway."""
+"""How far set-ups and predictions have come, asked while they run: in Python, and of the gateway."""
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lanner
 from helpers.callers import OCTETS, Caller
+from helpers.documents import free_address
 from helpers.models import tiny_classifier, tiny_samples
-from helpers.processes import Serving, gateway
+from helpers.processes import Serving, gateway, serving
 from lanner.datasets import load_digits
 from lanner.network import read_network
-from lanner.progress import StepProgress
+from lanner.progress import PartProgress, StepProgress
 
 X = load_digits("test")[0]
 
@@ -58,6 +62,51 @@ def test_progress_is_told_while_a_prediction_runs() -> None:
     assert any(step.begun > step.ended for look in looks for step in look)
 
 
+def test_parts_of_a_set_up_are_told_while_it_runs() -> None:
+    model = lanner.compile(tiny_classifier(), tiny_samples(), mode="gazelle")
+    watch = lanner.SetUpWatch()
+    looks = [watch.parts()]
+    assert [part.name for part in looks[0]] == ["connection", "model", "keys", "transfers"]
+    assert not any(part.begun or part.ended or part.seconds or part.bytes for part in looks[0])
+    clients: list[lanner.Client] = []
+    with (
+        lanner.Server(model, insecure_plaintext=True) as server,
+        read_network("wan").between(server.address) as address,
+    ):
+
+        def connect() -> None:
+            clients.append(lanner.Client(address, insecure_plaintext=True, watch=watch))
+
+        thread = threading.Thread(target=connect)
+        thread.start()
+        while thread.is_alive():
+            looks.append(watch.parts())
+            time.sleep(0.005)
+        looks.append(watch.parts())
+        with clients[0] as client:
+            setup = client.predict(tiny_samples(1)[0]).phases["setup"]
+    check_parts_rise(looks)
+    assert all(part.ended for part in looks[-1])
+    _, _, keys, transfers = looks[-1]
+    assert keys.expected_bytes is not None
+    assert keys.expected_bytes <= keys.bytes < 1.01 * keys.expected_bytes
+    assert keys.bytes + transfers.bytes == setup.bytes
+    assert keys.seconds + transfers.seconds == pytest.approx(setup.seconds, abs=1e-6)
+    assert transfers.seconds > 0.05, "transfers wait for answers from far away"
+
+
+def check_parts_rise(looks: list[list[PartProgress]]) -> None:
+    """No part falls behind what it had come to, one runs at a time, and each but the connection was seen to run."""
+    for before, after in pairwise(looks):
+        for then, now in zip(before, after, strict=True):
+            assert (then.begun, then.ended) <= (now.begun, now.ended)
+            assert then.bytes <= now.bytes
+            assert then.ended < now.ended or then.seconds <= now.seconds
+    running = [[part.name for part in look if part.begun and not part.ended] for look in looks]
+    assert all(len(names) <= 1 for names in running)
+    assert {"model", "transfers"} <= {name for names in running for name in names}
+
+
 @pytest.fixture
 def far(behind: Serving, tmp_path: Path) -> Iterator[Serving]:
     """A gateway a long way from its server."""
@@ -72,7 +121,7 @@ def test_the_gateway_tells_who_has_the_ticket(far: Serving) -> None:
     call = Caller(far.document["url"])
     mine = "0123456789abcdef" * 2
     path = f"/ui/progress?model=digits&ticket={mine}"
-    assert call.get(path).document == {"running": False, "steps": []}
+    assert call.get(path).document == {"running": False, "set_up": [], "steps": []}
     row = ",".join(str(value) for value in X[0].ravel()).encode()
     answers: list[int] = []
 
@@ -91,5 +140,38 @@ def test_the_gateway_tells_who_has_the_ticket(far: Serving) -> None:
     ended = [sum(step["ended"] for step in look["steps"]) for look in looks if look["running"]]
     assert ended == sorted(ended)
     assert len(set(ended)) > 3
+    assert not any(look["set_up"] for look in looks), "the session was there before"
     assert not any(others)
-    assert call.get(path).document == {"running": False, "steps": []}
+    assert call.get(path).document == {"running": False, "set_up": [], "steps": []}
+
+
+def test_the_gateway_tells_the_set_up_of_a_session_that_a_prediction_opens(tmp_path: Path, tiny_label: Path) -> None:
+    mine, x, address = "0123456789abcdef" * 2, tiny_samples(1)[0], free_address()
+    row = ",".join(str(value) for value in x.ravel()).encode()
+    looks: list[dict[str, Any]] = []
+    with (
+        read_network("wan").between(address) as far,
+        serving(tmp_path / "state", tiny_label, "--listen", address) as first,
+        gateway(tmp_path / "gate", far, *first.pin) as process,
+    ):
+        call = Caller(process.document["url"])
+        first.end(signal.SIGTERM)
+        with serving(tmp_path / "state", tiny_label, "--listen", address):
+            answers: list[bool] = []
+
+            def ask() -> None:
+                answer = call("POST", f"/ui/predict?model=tiny_label&ticket={mine}", row, OCTETS)
+                answers.append(answer.document["new_session"])
+
+            thread = threading.Thread(target=ask)
+            thread.start()
+            while thread.is_alive():
+                looks.append(call.get(f"/ui/progress?model=tiny_label&ticket={mine}").document)
+                time.sleep(0.02)
+    assert answers == [True]
+    parts = [[PartProgress(**part) for part in look["set_up"]] for look in looks if look["set_up"]]
+    check_parts_rise(parts)
+    assert all(part.ended for part in parts[-1])
+    # The layers of the session before are none of this one's.
+    steps = [sum(step["ended"] for step in look["steps"]) for look in looks if look["set_up"]]
+    assert steps == sorted(steps)

@@ -21,7 +21,7 @@ pub use dynamic::{AnyState, BoxedStep, DynStep};
 pub use list::Protocol;
 pub use needs::{EvaluationNeeds, KeyUse, Lifetime, Memory, Needs, SetKeys, SetUp};
 pub(crate) use needs::{LABEL, WORD};
-pub use party::{Client, Keys, PartyState, Server};
+pub use party::{Client, KeyedClient, Keys, PartyState, Server};
 pub use shared::Shared;
 pub use value::{Encrypted, Inputs, Known, Outcome, Value, ValueType};
 

@@ -27,6 +27,13 @@ pub struct Client {
     pub rng: Prg,
 }
 
+/// The client's state between the two parts of the set-up: its keys are made, and transfers are not prepared.
+pub struct KeyedClient {
+    keys: Keys<SecretKey>,
+    key_seed: Seed,
+    rng: Prg,
+}
+
 /// The server's state of one session.
 pub struct Server {
     /// What it holds of the client's keys.
@@ -77,52 +84,64 @@ impl<K> Keys<K> {
     }
 }
 
-impl Client {
-    /// Set-up, once a session: makes and sends the keys, and prepares oblivious transfer. All randomness of the session comes from `rng`.
+impl KeyedClient {
+    /// The set-up's first part, once a session: makes keys and sends them. All randomness of the session comes from `rng`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the connection fails.
+    pub fn new(channel: &mut dyn Channel, needs: &SetUp, mut rng: Prg) -> Result<Self, ProtocolError> {
+        let key_seed = Seed::random(&mut rng);
+        Self::with(channel, needs, key_seed, rng)
+    }
+
+    /// The same with the keys of an earlier session, which are sent again: see [`Client::key_seed`].
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with(
+        channel: &mut dyn Channel,
+        needs: &SetUp,
+        key_seed: Seed,
+        rng: Prg,
+    ) -> Result<Self, ProtocolError> {
+        let keys = keys_of(needs, &key_seed, |needed, own| {
+            send_keys(channel, &needed.parameters, &needed.needed, own)
+        })?;
+        Ok(Self { keys, key_seed, rng })
+    }
+
+    /// The same with the keys of an earlier session, of which the server has what it needs: see [`Client::key_seed`].
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] if they are none of these parameters.
+    pub fn again(needs: &SetUp, key_seed: Seed, rng: Prg) -> Result<Self, ProtocolError> {
+        let keys = keys_of(needs, &key_seed, |needed, own| Ok(secret_key(&needed.parameters, own)))?;
+        Ok(Self { keys, key_seed, rng })
+    }
+
+    /// The set-up's second part: prepares oblivious transfer, where a step needs it.
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
-    pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, mut rng: Prg) -> Result<Self, ProtocolError> {
-        let key_seed = Seed::random(&mut rng);
-        Self::set_up_with(channel, needs, key_seed, rng)
-    }
-
-    /// The same with the keys of an earlier session, which are sent again: see [`Self::key_seed`].
-    ///
-    /// # Errors
-    /// As [`Self::set_up`].
-    pub fn set_up_with(
+    pub fn prepare_transfers(
+        self,
         channel: &mut dyn Channel,
         needs: &SetUp,
-        key_seed: Seed,
-        rng: Prg,
-    ) -> Result<Self, ProtocolError> {
-        let keys = Self::keys_of(needs, &key_seed, |needed, own| {
-            send_keys(channel, &needed.parameters, &needed.needed, own)
-        })?;
-        Self::with_keys(channel, needs, keys, key_seed, rng)
+    ) -> Result<Client, ProtocolError> {
+        let Self { keys, key_seed, mut rng } = self;
+        let evaluation = needs.garbling.then(|| EvaluationSession::setup(channel, &mut rng)).transpose()?;
+        let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Client, set, &mut rng));
+        Ok(Client { keys, key_seed, transfers: transfers.transpose()?, evaluation, rng })
     }
+}
 
-    /// The same with the keys of an earlier session, of which the server has what it needs: see [`Self::key_seed`].
-    ///
-    /// # Errors
-    /// As [`Self::set_up`].
-    pub fn set_up_again(
-        channel: &mut dyn Channel,
-        needs: &SetUp,
-        key_seed: Seed,
-        rng: Prg,
-    ) -> Result<Self, ProtocolError> {
-        let keys = Self::keys_of(needs, &key_seed, |needed, own| Ok(secret_key(&needed.parameters, own)))?;
-        Self::with_keys(channel, needs, keys, key_seed, rng)
-    }
-
+impl Client {
     /// Appends what [`Server::write_keys`] would in a session whose keys are made from a seed. It is no secret.
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
     pub fn write_keys(needs: &SetUp, key_seed: &Seed, writer: &mut Writer) -> Result<(), ProtocolError> {
-        let keys = Self::keys_of(needs, key_seed, |needed, own| {
+        let keys = keys_of(needs, key_seed, |needed, own| {
             let key = secret_key(&needed.parameters, own);
             ClientKeys::generate(&key, &needed.needed, own)?.encode(writer);
             Ok(key)
@@ -134,32 +153,6 @@ impl Client {
     #[must_use]
     pub const fn key_seed(&self) -> &Seed {
         &self.key_seed
-    }
-
-    /// One key for each set, made from a generator of its own.
-    fn keys_of(
-        needs: &SetUp,
-        seed: &Seed,
-        mut make: impl FnMut(&SetKeys, &mut Prg) -> Result<SecretKey, ProtocolError>,
-    ) -> Result<Keys<SecretKey>, ProtocolError> {
-        let mut seeds = Prg::new(seed.clone());
-        let mut key = |needed: &SetKeys| {
-            let mut own = Prg::new(Seed::random(&mut seeds));
-            Ok((needed.set, Arc::new(make(needed, &mut own)?)))
-        };
-        Ok(Keys(needs.keys.iter().map(&mut key).collect::<Result<_, ProtocolError>>()?))
-    }
-
-    fn with_keys(
-        channel: &mut dyn Channel,
-        needs: &SetUp,
-        keys: Keys<SecretKey>,
-        key_seed: Seed,
-        mut rng: Prg,
-    ) -> Result<Self, ProtocolError> {
-        let evaluation = needs.garbling.then(|| EvaluationSession::setup(channel, &mut rng)).transpose()?;
-        let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Client, set, &mut rng));
-        Ok(Self { keys, key_seed, transfers: transfers.transpose()?, evaluation, rng })
     }
 
     /// The state of evaluating circuits.
@@ -183,7 +176,7 @@ impl Server {
     /// Set-up, once a session: receives the client's keys, and prepares oblivious transfer. All randomness of the session comes from `rng`.
     ///
     /// # Errors
-    /// As [`Client::set_up`].
+    /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
     pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, rng: Prg) -> Result<Self, ProtocolError> {
         let receive = |needed: &SetKeys| {
             Ok((needed.set, Arc::new(receive_keys(channel, &needed.parameters, &needed.needed)?)))
@@ -195,7 +188,7 @@ impl Server {
     /// The same with the client's keys of an earlier session: see [`Self::read_keys`].
     ///
     /// # Errors
-    /// As [`Client::set_up`].
+    /// As [`Self::set_up`].
     pub fn set_up_again(
         channel: &mut dyn Channel,
         needs: &SetUp,
@@ -259,6 +252,20 @@ impl PartyState for Server {
     fn transfers(&mut self) -> Result<(&mut Transfers, &mut Prg), ProtocolError> {
         Ok((set_up(self.transfers.as_mut())?, &mut self.rng))
     }
+}
+
+/// One secret key for each set, made from a generator of its own.
+fn keys_of(
+    needs: &SetUp,
+    seed: &Seed,
+    mut make: impl FnMut(&SetKeys, &mut Prg) -> Result<SecretKey, ProtocolError>,
+) -> Result<Keys<SecretKey>, ProtocolError> {
+    let mut seeds = Prg::new(seed.clone());
+    let mut key = |needed: &SetKeys| {
+        let mut own = Prg::new(Seed::random(&mut seeds));
+        Ok((needed.set, Arc::new(make(needed, &mut own)?)))
+    };
+    Ok(Keys(needs.keys.iter().map(&mut key).collect::<Result<_, ProtocolError>>()?))
 }
 
 /// What the set-up made where the plan said that it is needed.

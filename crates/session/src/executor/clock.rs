@@ -85,7 +85,7 @@ impl StepCost {
 }
 
 /// A channel whose time is told from that of the computation around it.
-pub(super) struct Clock<'c> {
+struct Clock<'c> {
     before: Traffic,
     channel: &'c mut dyn Channel,
     start: Instant,
@@ -94,15 +94,8 @@ pub(super) struct Clock<'c> {
 
 impl<'c> Clock<'c> {
     /// Starts to count.
-    pub(super) fn start(channel: &'c mut dyn Channel) -> Self {
+    fn start(channel: &'c mut dyn Channel) -> Self {
         Self { before: channel.traffic(), channel, start: Instant::now(), inside: Duration::ZERO }
-    }
-
-    /// Stops; the cost of a set-up.
-    pub(super) fn stop(self) -> StepCost {
-        let mut cost = StepCost::of_setup();
-        cost.add(self.elapsed());
-        cost
     }
 
     /// Seconds, those of them outside the channel, and traffic.
@@ -186,10 +179,10 @@ mod tests {
         assert_eq!(clock.traffic().rounds, 3);
         std::thread::sleep(PAUSE);
         let (total, inside) = (clock.start.elapsed().as_secs_f64(), clock.inside.as_secs_f64());
-        let cost = clock.stop();
+        let (seconds, computing, _) = clock.elapsed();
         // Four pauses in the channel, one outside.
         assert!(inside >= 4.0 * PAUSE.as_secs_f64());
-        assert!(cost.computing >= PAUSE.as_secs_f64() && cost.seconds >= 5.0 * PAUSE.as_secs_f64());
-        assert!((total - inside..total).contains(&cost.computing), "{cost:?}");
+        assert!(computing >= PAUSE.as_secs_f64() && seconds >= 5.0 * PAUSE.as_secs_f64());
+        assert!((total - inside..total).contains(&computing), "{computing} s");
     }
 }

@@ -18,6 +18,6 @@ pub use error::ExecutionError;
 pub use lanner_protocol::nonlinear::softmax::Likely;
 pub use lanner_protocol::step::Outcome;
 pub use plan::{ClientPlan, PartyPlan, ServedModel};
-pub use progress::StepProgress;
+pub use progress::{SetUpPart, StepProgress};
 pub use session::{ClientKeys, ClientSession, Prepared, ServerSession, Session};
 pub use together::{Together, together};

@@ -7,11 +7,12 @@ use lanner_plan::{Action, BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::step::{Client, DynStep, Lifetime, Memory, Server, SetUp, ValueType};
+use lanner_wire::Channel;
 
 use super::parts::Parts;
-use super::progress::{Progress, StepProgress};
+use super::progress::{Progress, SetUpPart, StepProgress};
 use super::values::last_reads;
-use super::{ExecutionError, Phase};
+use super::{ExecutionError, Phase, StepCost};
 
 /// A plan as one party executes it: its steps, ready to run and shared by all sessions.
 pub struct PartyPlan<P> {
@@ -84,7 +85,8 @@ impl ClientPlan {
 
 impl<P> PartyPlan<P> {
     /// What the session's keys and transfers are.
-    pub(crate) const fn set_up(&self) -> &SetUp {
+    #[must_use]
+    pub const fn set_up(&self) -> &SetUp {
         &self.set_up
     }
 
@@ -107,6 +109,23 @@ impl<P> PartyPlan<P> {
         let last_reads = last_reads(&visits);
         let progress = Progress::new(steps.len());
         Ok(Self { set_up, input: (ring, len), steps, visits, last_reads, runs, memory, progress })
+    }
+
+    /// Measures a part of a set-up, into `cost` as well.
+    pub(crate) fn set_up_part<T>(
+        &self,
+        part: SetUpPart,
+        cost: &mut StepCost,
+        channel: &mut dyn Channel,
+        work: impl FnOnce(&mut dyn Channel) -> T,
+    ) -> T {
+        self.progress.visit(part as usize, cost, channel, work)
+    }
+
+    /// How far the set-up's parts have come, over all sessions that share this plan.
+    #[must_use]
+    pub fn set_up_progress(&self) -> Vec<StepProgress> {
+        self.progress.set_up()
     }
 
     /// How far all steps have come, those of the offline phase first: over all predictions of all sessions that share this plan.

@@ -6,9 +6,10 @@ use lanner_wire::Channel;
 
 use super::clock::{Phase, StepCost};
 
-/// The counters of a plan's steps, over all predictions of those who run it.
+/// The counters of a set-up's parts and of a plan's steps, over all sessions and predictions of those who run it.
 #[derive(Default)]
 pub(super) struct Progress {
+    setup: [Counter; SetUpPart::ALL.len()],
     offline: Vec<Counter>,
     online: Vec<Counter>,
 }
@@ -20,6 +21,29 @@ struct Counter {
     ended: AtomicU64,
     nanoseconds: AtomicU64,
     bytes: AtomicU64,
+}
+
+/// A part of a session's set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetUpPart {
+    /// Keys are made, and those that the server lacks are sent.
+    Keys,
+    /// Base transfers, where a step needs any.
+    Transfers,
+}
+
+impl SetUpPart {
+    /// All parts, in order.
+    pub const ALL: [Self; 2] = [Self::Keys, Self::Transfers];
+
+    /// The part's name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Transfers => "transfers",
+        }
+    }
 }
 
 /// How far one step has come in one phase, over all predictions of a session.
@@ -47,7 +71,7 @@ impl Progress {
     /// Nothing yet of so many steps.
     pub(super) fn new(steps: usize) -> Self {
         let none = || (0..steps).map(|_| Counter::default()).collect();
-        Self { offline: none(), online: none() }
+        Self { setup: Default::default(), offline: none(), online: none() }
     }
 
     /// Measures a step from its begin to its end, into `cost` as well.
@@ -84,6 +108,15 @@ impl Progress {
         made
     }
 
+    /// The counters of the set-up's parts now.
+    pub(super) fn set_up(&self) -> Vec<StepProgress> {
+        let part = |part: SetUpPart| {
+            let (name, protocol) = (part.name().to_owned(), Phase::Setup.name());
+            StepProgress { name, protocol, visits: 1, ..self.read(part as usize, Phase::Setup) }
+        };
+        SetUpPart::ALL.into_iter().map(part).collect()
+    }
+
     /// The counters of a step now: name, protocol and visits are the plan's to add.
     pub(super) fn read(&self, step: usize, phase: Phase) -> StepProgress {
         let Counter { begun, ended, nanoseconds, bytes } = &self.of(phase)[step];
@@ -104,7 +137,8 @@ impl Progress {
     fn of(&self, phase: Phase) -> &[Counter] {
         match phase {
             Phase::Online => &self.online,
-            Phase::Setup | Phase::Offline => &self.offline,
+            Phase::Setup => &self.setup,
+            Phase::Offline => &self.offline,
         }
     }
 }

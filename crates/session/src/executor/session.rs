@@ -6,13 +6,16 @@ use lanner_plan::{Action, Visit};
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::keys as protocol;
-use lanner_protocol::step::{AnyState, Client, Inputs, Keys, Outcome, PartyState, Server, SetUp, Value};
+use lanner_protocol::step::{
+    AnyState, Client, Inputs, KeyedClient, Keys, Outcome, PartyState, Server, SetUp, Value,
+};
 use lanner_share::Share;
 use lanner_store::Material;
 use lanner_wire::{Channel, Writer};
 
-use super::clock::{Clock, Phase, StepCost};
+use super::clock::{Phase, StepCost};
 use super::plan::{PartyPlan, PartyStep};
+use super::progress::SetUpPart;
 use super::values::{Values, move_around};
 use super::{ClientPlan, ExecutionError, ServedModel};
 
@@ -56,7 +59,7 @@ impl ClientSession {
         plan: Arc<ClientPlan>,
         rng: Prg,
     ) -> Result<(Self, StepCost), ExecutionError> {
-        Self::measured(channel, plan, |channel, needs| Client::set_up(channel, needs, rng))
+        Self::measured(channel, plan, |channel, needs| KeyedClient::new(channel, needs, rng))
     }
 
     /// The same with the keys of another session, what [`Session::keys`] is there, which are sent again.
@@ -70,7 +73,7 @@ impl ClientSession {
         rng: Prg,
     ) -> Result<(Self, StepCost), ExecutionError> {
         let seed = key_seed(keys)?;
-        Self::measured(channel, plan, |channel, needs| Client::set_up_with(channel, needs, seed, rng))
+        Self::measured(channel, plan, |channel, needs| KeyedClient::with(channel, needs, seed, rng))
     }
 
     /// The same with the keys of an earlier session: what [`Session::keys`] was then. The server does the same.
@@ -84,19 +87,26 @@ impl ClientSession {
         rng: Prg,
     ) -> Result<(Self, StepCost), ExecutionError> {
         let seed = key_seed(keys)?;
-        Self::measured(channel, plan, |channel, needs| Client::set_up_again(channel, needs, seed, rng))
+        Self::measured(channel, plan, |_, needs| KeyedClient::again(needs, seed, rng))
     }
 
     fn measured(
         channel: &mut dyn Channel,
         plan: Arc<ClientPlan>,
-        set_up: impl FnOnce(&mut dyn Channel, &SetUp) -> Result<Client, ProtocolError>,
+        make_keys: impl FnOnce(&mut dyn Channel, &SetUp) -> Result<KeyedClient, ProtocolError>,
     ) -> Result<(Self, StepCost), ExecutionError> {
-        let mut clock = Clock::start(channel);
-        let state = set_up(&mut clock, &plan.set_up)?;
-        // Nothing is due from the server, which may as well have the keys now.
-        clock.flush()?;
-        let cost = clock.stop();
+        let (needs, mut cost) = (&plan.set_up, StepCost::of_setup());
+        let keyed = plan.set_up_part(SetUpPart::Keys, &mut cost, channel, |channel| {
+            let keyed = make_keys(channel, needs)?;
+            // Nothing is due from the server, which may as well have the keys now.
+            channel.flush()?;
+            Ok::<_, ExecutionError>(keyed)
+        })?;
+        let state = plan.set_up_part(SetUpPart::Transfers, &mut cost, channel, |channel| {
+            let state = keyed.prepare_transfers(channel, needs)?;
+            channel.flush()?;
+            Ok::<_, ExecutionError>(state)
+        })?;
         Ok((Self { plan, state }, cost))
     }
 

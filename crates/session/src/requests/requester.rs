@@ -12,7 +12,7 @@ use super::{
     MAX_PREPARED_BYTES, MAX_TOGETHER, OwnKeys, PREPARED, Request, Shelf, is_ready, most_together, pairing,
     upload,
 };
-use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, StepCost};
+use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, SetUpPart, StepCost};
 
 /// Where the bytes of an upload are, if anywhere.
 type Uploading = Box<dyn Fn() -> Option<Vec<u8>> + Send>;
@@ -162,7 +162,8 @@ impl Requester {
     /// Keys that there are before the set-up, and whether the server goes on with them.
     fn known_keys(&self, channel: &mut dyn Channel, setup: &mut StepCost) -> Result<Known, ExecutionError> {
         if let Some((keys, read)) = &self.own_keys {
-            let offered = setup.measure(channel, |channel| upload::offer(channel, keys, &self.plan, read))?;
+            let offer = |channel: &mut dyn Channel| upload::offer(channel, keys, &self.plan, read);
+            let offered = self.plan.set_up_part(SetUpPart::Keys, setup, channel, offer)?;
             return Ok(if offered { Known::Both(keys.seed()) } else { Known::Here(keys.seed()) });
         }
         // Damaged keys serve nobody: new ones do.

@@ -17,6 +17,7 @@ from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
 from lanner.manifest import Manifest
 from lanner.options import MODES, OBJECTIVES, OUTPUTS, ROUNDINGS
 from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
+from lanner.progress import SetUpWatch
 from lanner.trust import Trust, parse_address
 
 #: What holds inputs, for help texts.
@@ -305,7 +306,7 @@ class Peer:
     limits: LimitKeywords
     keys: Path | None
 
-    def connect(self, state_dir: Path) -> Client:
+    def connect(self, state_dir: Path, watch: SetUpWatch | None = None) -> Client:
         """Connect, shake hands and do the set-up, unless material is kept in a state directory."""
         return Client(self.address, state_dir=state_dir, **self.keywords())
 
@@ -322,6 +323,7 @@ class Peer:
             insecure_plaintext=trust.insecure_plaintext,
             timeout=self.timeout,
             keys=self.keys,
+            watch=watch,
             **self.limits,
         )
 

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from lanner.cli.arguments import Peer, add_peer_arguments, add_peer_options, read_peer
 from lanner.cli.events import Event, add_log_option
 from lanner.cli.log import request_event
+from lanner.cli.memory import give_back_large_buffers
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
 from lanner.client import Client
 from lanner.errors import MisuseError
 from lanner.extras import require
+from lanner.progress import SetUpWatch
 from lanner.state import state_directory, state_path
 from lanner.telemetry.tracing import tracing
 
@@ -89,6 +91,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.max_waiting < 0:
         raise MisuseError(f"--max-waiting is {options.max_waiting}", fix="give 0 or more")
     _require_web_server()
+    give_back_large_buffers()
     from lanner import __version__
     from lanner.gateway.admission import Admission
     from lanner.gateway.app import make_app
@@ -168,12 +171,14 @@ def _connected(peers: Sequence[Peer], state: Path, output: Output) -> Iterator[l
             model.close()
 
 
-def _connect(peer: Peer, state: Path, *, pin_model: str | None, probing: bool) -> Client:
+def _connect(
+    peer: Peer, state: Path, *, pin_model: str | None, probing: bool, watch: SetUpWatch | None = None
+) -> Client:
     if pin_model is not None:
         peer = replace(peer, trust=replace(peer.trust, pin_model=pin_model))
     if probing:
         peer = replace(peer, timeout=min(peer.timeout, PROBE_SECONDS))
-    return peer.connect(state)
+    return peer.connect(state, watch)
 
 
 def _announce(url: str, models: Sequence[ServedModel], token_file: str | None, output: Output) -> None:

@@ -1,4 +1,4 @@
-"""What the C library keeps of the memory that a server frees, and when it gives that back."""
+"""What the C library keeps of the memory that a server or a gateway frees, and when it gives that back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ SETTINGS = {-3: 4 << 20, -1: 8 << 20}
 
 
 def give_back_large_buffers() -> None:
-    """Give large buffers back to the system, so that every further client does not cost what its longest message took.
+    """Give large buffers back to the system, so that every further thread does not cost what its longest message took.
+
+    Programs of one's own do the same by the environment: docs/how-to/keep-a-client-running.md.
 
     Does nothing under another C library than glibc.
     """

@@ -17,7 +17,7 @@ from lanner.gateway.bodies import read_body
 from lanner.gateway.errors import Refused
 from lanner.gateway.outputs import costs
 from lanner.gateway.service import Service, body_limit, predict
-from lanner.gateway.sessions import Answer, ServedModel
+from lanner.gateway.sessions import Answer, Progress, ServedModel
 from lanner.manifest import Manifest
 from lanner.uploads import read_upload
 
@@ -58,8 +58,8 @@ def add_page(app: FastAPI, service: Service) -> None:
 
     @app.get("/ui/progress")
     async def progress(model: str = "", ticket: str = "") -> JSONResponse:
-        steps = service.model(model).progress(ticket)
-        return JSONResponse({"running": steps is not None, "steps": [asdict(step) for step in steps or ()]})
+        come = service.model(model).progress(ticket)
+        return JSONResponse({"running": come is not None, **asdict(come or Progress([], []))})
 
 
 async def _file(content: bytes, kind: str) -> Response:

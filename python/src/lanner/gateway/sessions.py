@@ -20,7 +20,7 @@ from lanner.errors import BusyError, InputError, LannerError, PeerError
 from lanner.interrupts import abandon
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
-from lanner.progress import StepProgress
+from lanner.progress import PartProgress, SetUpWatch, StepProgress
 
 #: A commitment that no model has: a server that is asked for it answers, and no set-up follows.
 _NO_MODEL = "0" * 64
@@ -35,12 +35,13 @@ _CLOSE_SECONDS = 2.0
 class Connect(Protocol):
     """Opens a session: checks the server, shakes hands, and does the set-up."""
 
-    def __call__(self, *, pin_model: str | None, probing: bool) -> Client:
+    def __call__(self, *, pin_model: str | None, probing: bool, watch: SetUpWatch | None = None) -> Client:
         """Connect.
 
         Args:
             pin_model: The commitment of the one model that is accepted; None for what the user gave.
             probing: Whether the question is only if the server answers, so that a short wait is enough.
+            watch: What tells how far the set-up has come.
         """
 
 
@@ -69,11 +70,31 @@ class _Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a prediction has come.
+
+    Attributes:
+        set_up: The parts of the set-up of the session that it opened; none where the session was there before.
+        steps: The layers, those offline first; none before the session is there.
+    """
+
+    set_up: list[PartProgress]
+    steps: list[StepProgress]
+
+
+@dataclass(frozen=True, slots=True)
 class _Watched:
-    """The prediction that runs: its ticket, its client, how many sessions that had, and how far the last had come."""
+    """The prediction that runs.
+
+    Attributes:
+        ticket: What it is asked for by.
+        session: Its client; None while that is made.
+        sessions: How many sessions the client had before.
+        before: How far the last of them had come.
+    """
 
     ticket: str
-    session: Client
+    session: Client | None
     sessions: int
     before: list[StepProgress]
 
@@ -97,7 +118,8 @@ class ServedModel:
 
     def __init__(self, name: str | None, connect: Connect) -> None:
         self._connect = connect
-        self._session: Client | None = connect(pin_model=None, probing=False)
+        self._set_up = SetUpWatch()
+        self._session: Client | None = connect(pin_model=None, probing=False, watch=self._set_up)
         self.manifest: Manifest = self._session.manifest
         self.name = name or self.manifest.name
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
@@ -118,17 +140,23 @@ class ServedModel:
         self._calls.put(_Call(future, read, ticket))
         return future
 
-    def progress(self, ticket: str) -> list[StepProgress] | None:
+    def progress(self, ticket: str) -> Progress | None:
         """How far the prediction with a ticket has come; None where it does not run, yet or any more."""
         watched = self._watched
         if watched is None or not ticket or not hmac.compare_digest(watched.ticket.encode(), ticket.encode()):
             return None
+        set_up = self._set_up.parts()
+        if watched.session is None:
+            return Progress(set_up, [])
         with suppress(LannerError):
             now = watched.session.progress()
             if watched.session.sessions > watched.sessions:
-                # The session ended under the prediction, which began again in a new one.
-                return now
-            return [step.since(then) for step, then in zip(now, watched.before, strict=True)]
+                # The prediction opened the session, or began again in a new one where that before it ended.
+                return Progress(set_up, now)
+            if any(part.begun and not part.ended for part in set_up):
+                # What had come in the session that ended is lost.
+                return Progress(set_up, [])
+            return Progress([], [step.since(then) for step, then in zip(now, watched.before, strict=True)])
         return None
 
     def check_ready(self) -> None:
@@ -165,10 +193,12 @@ class ServedModel:
     def _answer(self, samples: NDArray[np.float32], ticket: str) -> Answer:
         start = time.monotonic()
         before = 0 if self._session is None else self._session.sessions
-        if self._session is None:
-            self._session = self._connect(pin_model=self.manifest.commitment, probing=False)
-        self._watched = _Watched(ticket, self._session, self._session.sessions, self._session.progress())
+        come = [] if self._session is None else self._session.progress()
+        self._watched = _Watched(ticket, self._session, before, come)
         try:
+            if self._session is None:
+                self._session = self._connect(pin_model=self.manifest.commitment, probing=False, watch=self._set_up)
+                self._watched = _Watched(ticket, self._session, before, come)
             predictions = self._session.predict_batch(samples)
             return Answer(predictions, self._session.sessions > before, time.monotonic() - start)
         except InputError:

@@ -1,6 +1,6 @@
-// What runs now: asks the gateway, while a prediction runs, how far its layers have come.
+// What runs now: asks the gateway, while a prediction runs, how far the set-up of its session and its layers have come.
 
-import { PHASES, bar, duration } from "./result.js";
+import { PHASES, bar, duration, size } from "./result.js";
 
 const PAUSE = 200; // Milliseconds between two questions.
 const byId = (id) => document.getElementById(id);
@@ -17,8 +17,8 @@ export function follow(ask, model, mine) {
   let over = false;
   const look = async () => {
     try {
-      const { running, steps } = await ask(path);
-      if (!over && running) draw(steps);
+      const { running, set_up: parts, steps } = await ask(path);
+      if (!over && running) draw(parts, steps);
     } catch {
       // The prediction itself says what is wrong.
     }
@@ -26,7 +26,7 @@ export function follow(ask, model, mine) {
   };
   byId("live-steps").replaceChildren();
   byId("live").hidden = false;
-  byId("live-now").textContent = "Waiting for its turn, or for the set-up of a new session.";
+  byId("live-now").textContent = "Waiting for its turn.";
   timer = setTimeout(look, PAUSE);
   return () => {
     over = true;
@@ -35,21 +35,35 @@ export function follow(ask, model, mine) {
   };
 }
 
-function draw(steps) {
-  const met = steps.filter((step) => step.begun > 0);
-  const last = met.filter((step) => step.begun > step.ended).at(-1) ?? met.at(-1);
+function draw(parts, steps) {
+  const met = [...parts.filter((part) => part.begun).map(ofSetUp), ...steps.filter((step) => step.begun > 0).map(ofLayer)];
+  const last = met.filter((layer) => layer.runs).at(-1) ?? met.at(-1);
   if (!last) return;
-  const ofPhase = steps.filter((step) => step.phase === last.phase);
-  byId("live-now").textContent = `${PHASES[last.phase]}: layer ${ofPhase.indexOf(last) + 1} of ${ofPhase.length}, ${last.name}`;
-  const whole = met.reduce((sum, step) => sum + step.seconds, 0);
+  const ofPhase = last.phase === "setup" ? parts : steps.filter((step) => step.phase === last.phase);
+  const number = ofPhase.findIndex((step) => step.name === last.name) + 1;
+  const what = last.phase === "setup" ? "part" : "layer";
+  byId("live-now").textContent = `${PHASES[last.phase]}: ${what} ${number} of ${ofPhase.length}, ${last.name}${last.soFar}`;
+  const whole = met.reduce((sum, layer) => sum + layer.seconds, 0);
   let start = 0;
-  const rows = met.map((step) => {
-    const ended = step.ended >= step.visits;
-    const layer = { ...step, took: ended ? duration(step.seconds) : "now" };
+  const rows = met.map((layer) => {
     const row = bar({ layer, start }, whole || 1);
-    if (!ended) row.classList.add("now");
-    start += step.seconds;
+    if (!layer.ended) row.classList.add("now");
+    start += layer.seconds;
     return row;
   });
   byId("live-steps").replaceChildren(...rows);
+}
+
+// What is sent of keys is known ahead of time, and may take minutes.
+function ofSetUp(part) {
+  const { seconds, bytes, ended, expected_bytes: expected } = part;
+  const counted = !ended && expected !== null ? `, ${size(Math.min(bytes, expected))} of ${size(expected)}` : "";
+  const took = ended ? duration(seconds) : `now, ${duration(seconds)}`;
+  return { ...part, phase: "setup", protocol: "set-up", took, runs: !ended, soFar: counted };
+}
+
+function ofLayer(step) {
+  const ended = step.ended >= step.visits;
+  const took = ended ? duration(step.seconds) : "now";
+  return { ...step, took, ended, runs: step.begun > step.ended, soFar: "" };
 }
