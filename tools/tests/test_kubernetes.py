@@ -292,6 +292,25 @@ def test_helm_renders_these_manifests_and_the_other_sources_of_models() -> None:
     assert "replica" in misspelt.stderr
 
 
+@pytest.mark.slow
+def test_helm_renders_an_autoscaler_of_gateways_by_what_the_adapter_tells() -> None:
+    settings = (*render_chart.RELEASES["gateways.yaml"][1], "gateway.autoscaling.enabled=true")
+    try:
+        rendered = render_chart.template("lanner", settings)
+    except render_chart.NoHelmError as error:
+        pytest.skip(str(error))
+    assert rendered.returncode == 0, rendered.stderr
+    found = documents(rendered.stdout)
+    for document in found:
+        check(document)
+    scaler, scaled = (named(kind, "gateway", found) for kind in ("HorizontalPodAutoscaler", "Deployment"))
+    assert scaler["spec"]["scaleTargetRef"]["name"] == scaled["metadata"]["name"]
+    assert "replicas" not in scaled["spec"]
+    (metric,) = scaler["spec"]["metrics"]
+    rules = documents((render_chart.MANIFESTS / "adapter-rules.yaml").read_text(encoding="utf-8"))[0]["rules"]["custom"]
+    assert metric["pods"]["metric"]["name"] in {rule["name"]["as"] for rule in rules}
+
+
 def test_kustomize_takes_the_manifests(tmp_path: Path) -> None:
     kubectl = shutil.which("kubectl")
     if kubectl is None:

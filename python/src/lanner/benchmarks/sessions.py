@@ -21,6 +21,7 @@ from lanner.benchmarks.machine import Usage, usage
 from lanner.benchmarks.measure import check_results, served
 from lanner.cli.counters import read_metric
 from lanner.cli.memory import give_back_large_buffers
+from lanner.cli.open_files import allow_open_files
 from lanner.cli.process import ServerProcess
 from lanner.cli.serve import LOG_SECONDS, QUIET_LOOKS
 from lanner.errors import LannerError, MisuseError
@@ -115,6 +116,7 @@ def sessions(case: Case, protocols: Protocols, count: int) -> Costs:
         OSError: If the system does not tell what a process has.
     """
     give_back_large_buffers()
+    allow_open_files(count)
     model, sample = case.build(protocols)
     with (
         tempfile.TemporaryDirectory(prefix="lanner-") as folder,

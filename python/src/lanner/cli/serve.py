@@ -20,6 +20,7 @@ from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
 from lanner.cli.events import Event, add_log_option
 from lanner.cli.log import SessionLog
 from lanner.cli.memory import EndedSessions, give_back_large_buffers
+from lanner.cli.open_files import allow_open_files
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
 from lanner.errors import MisuseError
@@ -105,6 +106,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Serve until SIGTERM or Ctrl-C, which drain and exit 0."""
     output.structured = options.log_format == "json"
     give_back_large_buffers()
+    allow_open_files(options.max_sessions)
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     if options.until_stdin_closes:
