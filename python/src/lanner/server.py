@@ -41,6 +41,9 @@ class Server:
             half; a quarter of what is free there, and 16 GiB at most, if left out. With 0 nothing is kept.
         max_keys: Bytes of uploaded keys that are kept on disk, of which those go first that were used least recently; a
             quarter of what is free there, and 4 GiB at most, if left out. With 0 every session is sent its keys.
+        share_weights: A directory in which servers of this machine keep encoded weights, which all that serve a model
+            map once: the first writes them. They are as secret as the model, and nobody else may enter it. If left out,
+            the server keeps weights of its own.
         timeout: Seconds without a byte after which a session is closed in the middle of a request. Between requests a
             session is waited for that long too, and 15 minutes at least.
         insecure_plaintext: Whether to speak without TLS.
@@ -66,6 +69,7 @@ class Server:
         max_material: int | None = None,
         max_stock: int | None = None,
         max_keys: int | None = None,
+        share_weights: str | Path | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         insecure_plaintext: bool = False,
     ) -> None:
@@ -91,6 +95,7 @@ class Server:
             "max_material": max_material,
             "max_stock": max_stock,
             "max_keys": max_keys,
+            "share_weights": _text(share_weights),
             "timeout": timeout,
             "insecure_plaintext": insecure_plaintext,
         }
