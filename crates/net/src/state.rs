@@ -111,7 +111,7 @@ impl StateDirectory {
 /// [`ErrorKind::AlreadyExists`] if anything has that name; any other failure of the file system.
 pub fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     options.mode(0o600);
     let file = options.open(path)?;

@@ -45,8 +45,8 @@ impl SharedWeights {
         Ok(Self(StateDirectory::open(path)?))
     }
 
-    /// What `make` makes of a model's encoded weights, as they lie in its file. Where there is none, one is made first: `make` is called for
-    /// what it puts there. Others who want it meanwhile wait.
+    /// What `make` makes of a model's encoded weights, as they lie in its file. Where there is none, it is made of what `make` puts there. Others
+    /// who want it meanwhile wait.
     ///
     /// # Errors
     /// Those of `make`; [`StoreError::DamagedWeights`] if the file is not what was written; [`StoreError::File`] if the disk fails or is full;
@@ -65,9 +65,7 @@ impl SharedWeights {
         if let Some(made) = self.read(&identity, &make)? {
             return Ok(made);
         }
-        self.write(&identity, &make)?;
-        let made = self.read(&identity, &make)?;
-        made.ok_or_else(|| StoreError::DamagedWeights { path: self.path(&identity, WEIGHTS) }.into())
+        self.write(&identity, &make)
     }
 
     /// What is made of a file that is there and has all that is asked for.
@@ -88,23 +86,24 @@ impl SharedWeights {
         Ok(reading.had_all().then_some(made))
     }
 
-    /// Makes the file.
+    /// Makes the file, and what is made of it meanwhile.
     fn write<T, E: From<StoreError>>(
         &self,
         identity: &[u8; 32],
         make: impl Fn(Rc<dyn EncodedWeights>) -> Result<T, E>,
-    ) -> Result<(), E> {
+    ) -> Result<T, E> {
         let [draft, path] = [DRAFT, WEIGHTS].map(|suffix| self.path(identity, suffix));
         let failed = |source| StoreError::File { path: path.clone(), source };
         // Nobody else makes it now: this is of a process that died.
         let _ = std::fs::remove_file(&draft);
-        let written = || -> Result<(), E> {
+        let written = || -> Result<T, E> {
             let writing =
                 Rc::new(Writing::new(create_private(&draft).map_err(failed)?, identity).map_err(failed)?);
-            drop(make(writing.clone())?);
+            let made = make(writing.clone())?;
             writing.finish().map_err(failed)?;
             std::fs::rename(&draft, &path).map_err(failed)?;
-            Ok(self.0.sync().map_err(StoreError::from)?)
+            self.0.sync().map_err(StoreError::from)?;
+            Ok(made)
         };
         written().inspect_err(|_| {
             let _ = std::fs::remove_file(&draft);

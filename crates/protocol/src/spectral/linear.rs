@@ -108,31 +108,14 @@ impl Kernel {
             let (baby, giant) = program.split(diagonal);
             (babies[&baby], giants[&giant])
         });
-        let purpose = |encoder: &SlotEncoder| {
-            let (primes, prime) = (moduli(parameters), encoder.modulus().value());
-            format!("diagonals {program:?} {samples:?} {primes:?} {prime} {limbs}")
-        };
-        let purposes: Vec<String> = encoders.iter().map(purpose).collect();
-        let ready = encoders.iter().zip(&purposes).map(|(encoder, purpose)| {
-            let form = form(program, samples, limbs, encoder)?;
-            weights.ready(purpose, &form, program.diagonals().count())
-        });
-        let ready = ready.collect::<Result<Vec<Option<Vec<Diagonal>>>, _>>()?;
-        let is_ready: Vec<bool> = ready.iter().map(Option::is_some).collect();
-        let values = &weights[..];
-        let residues = parallel::map(encoders.iter().zip(ready), |(encoder, ready)| {
-            let diagonals = match ready {
-                Some(diagonals) => diagonals,
-                None => diagonals(program, samples, values, limbs, encoder)?,
-            };
+        let residues = encoders.iter().map(|encoder| {
+            let (form, prime) = (form(program, samples, limbs, encoder)?, encoder.modulus().value());
+            let purpose = ("diagonals", program, samples, moduli(parameters), prime, limbs);
+            let make = || diagonals(program, samples, &weights, limbs, encoder);
+            let diagonals = weights.encoded_by(&purpose, &form, program.diagonals().count(), make)?;
             Ok(Residues { diagonals, biases: biases(program, samples, bias, encoder)? })
         });
-        let residues = residues.into_iter().collect::<Result<Vec<Residues>, ProtocolError>>()?;
-        for ((residues, purpose), _) in
-            residues.iter().zip(&purposes).zip(is_ready).filter(|(_, ready)| !ready)
-        {
-            weights.put(purpose, &residues.diagonals);
-        }
+        let residues = residues.collect::<Result<_, ProtocolError>>()?;
         Ok(Self {
             parameters: parameters.clone(),
             steps: steps.collect(),

@@ -14,7 +14,7 @@ pub trait EncodedWeights {
     /// The words under a name, if they are there.
     fn get(&self, name: &[u8; 32]) -> Option<Extent>;
 
-    /// Puts the words that were made for a name, one part after the other.
+    /// Puts the words that were made for a name, one part after the other. They may be there from now on.
     fn put(&self, name: &[u8; 32], parts: &mut dyn Iterator<Item = &[u64]>);
 }
 
@@ -32,33 +32,7 @@ impl<'m> LayerWeights<'m> {
         Self { weights, shared: Some(shared) }
     }
 
-    /// Factors that lie ready for a purpose, which says all that they depend on but the weights; none unless there are `count`.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Bfv`] if the words are not those of the form.
-    pub fn ready<F: Encoded>(
-        &self,
-        purpose: &dyn Debug,
-        form: &F::Form,
-        count: usize,
-    ) -> Result<Option<Vec<F>>, ProtocolError> {
-        let length = F::length(form);
-        let words = self.encoded().and_then(|encoded| encoded.get(&key(purpose, self.weights)));
-        let Some(words) = words.filter(|words| length > 0 && length.checked_mul(count) == Some(words.len()))
-        else {
-            return Ok(None);
-        };
-        Ok(Some(words.chunks(length).map(|words| F::over(form, words)).collect::<Result<_, _>>()?))
-    }
-
-    /// Puts factors where those who come later find them, if there is such a place.
-    pub fn put<F: Encoded>(&self, purpose: &dyn Debug, factors: &[F]) {
-        if let Some(encoded) = self.encoded() {
-            encoded.put(&key(purpose, self.weights), &mut factors.iter().flat_map(F::words));
-        }
-    }
-
-    /// Factors that lie ready, else those that are made now.
+    /// Factors that lie ready for a purpose, which says all that they depend on but the weights; else those that are made now, `count` of them.
     ///
     /// # Errors
     /// Those of `make`; as [`Self::ready`].
@@ -74,7 +48,34 @@ impl<'m> LayerWeights<'m> {
         }
         let made = make()?;
         self.put(purpose, &made);
-        Ok(made)
+        // Once they lie there, they need not lie here.
+        Ok(self.ready(purpose, form, count)?.unwrap_or(made))
+    }
+
+    /// Factors that lie ready; none unless there are `count`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] if the words are not those of the form.
+    fn ready<F: Encoded>(
+        &self,
+        purpose: &dyn Debug,
+        form: &F::Form,
+        count: usize,
+    ) -> Result<Option<Vec<F>>, ProtocolError> {
+        let length = F::length(form);
+        let words = self.encoded().and_then(|encoded| encoded.get(&key(purpose, self.weights)));
+        let Some(words) = words.filter(|words| length > 0 && length.checked_mul(count) == Some(words.len()))
+        else {
+            return Ok(None);
+        };
+        Ok(Some(words.chunks(length).map(|words| F::over(form, words)).collect::<Result<_, _>>()?))
+    }
+
+    /// Puts factors where those who come later find them, if there is such a place.
+    fn put<F: Encoded>(&self, purpose: &dyn Debug, factors: &[F]) {
+        if let Some(encoded) = self.encoded() {
+            encoded.put(&key(purpose, self.weights), &mut factors.iter().flat_map(F::words));
+        }
     }
 
     fn encoded(&self) -> Option<&'m dyn EncodedWeights> {

@@ -7,28 +7,34 @@ mod portable;
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use lanner_ring::Region;
 
-/// The words of a file. It has some, in whole numbers, and nobody may write to it any more.
+/// Words of a file, by their numbers, that nobody may write any more. The first lies at a whole line of 64 bytes.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] if its length is none of whole words; any failure of the system.
-pub(crate) fn region(file: &File) -> io::Result<Arc<dyn Region>> {
+/// [`io::ErrorKind::InvalidData`] for no words, or more than the file has; any failure of the system.
+pub(crate) fn region(file: &File, words: &Range<usize>) -> io::Result<Arc<dyn Region>> {
     #[cfg(unix)]
-    return Ok(Arc::new(mapped::Mapped::new(file)?));
+    return Ok(Arc::new(mapped::Mapped::new(file, words)?));
     #[cfg(not(unix))]
-    Ok(Arc::new(portable::Read::new(file)?))
+    Ok(Arc::new(portable::Read::new(file, words)?))
 }
 
+/// Where words begin in a file, in bytes, and how many bytes they are.
+///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] unless so many bytes are words, and some.
-fn check_words(bytes: usize) -> io::Result<()> {
-    if bytes > 0 && bytes.is_multiple_of(size_of::<u64>()) {
-        Ok(())
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidData, "not a whole number of words"))
+/// As [`region`].
+fn place(file: &File, words: &Range<usize>) -> io::Result<(u64, usize)> {
+    let [start, end] =
+        [words.start, words.end].map(|word| (word as u64).checked_mul(size_of::<u64>() as u64));
+    match (start, end) {
+        (Some(start), Some(end)) if start < end && end <= file.metadata()?.len() => {
+            Ok((start, (end - start) as usize))
+        }
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "no words of the file")),
     }
 }
 
@@ -47,24 +53,28 @@ mod tests {
 
     #[test]
     fn mapped_words_are_those_that_are_read() {
-        for words in [1, 8, 511, 512, 513, 70_000] {
-            let bytes: Vec<u8> =
-                (0..8 * words as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-            let file = file(&bytes);
-            let (region, read) = (region(&file).unwrap(), portable::Read::new(&file).unwrap());
-            assert_eq!(region.words().len(), words);
-            assert!(region.words() == read.words());
-            assert!(bytemuck::must_cast_slice::<u64, u8>(region.words()) == bytes);
-            assert!(region.words().as_ptr().addr().is_multiple_of(64));
+        let bytes: Vec<u8> =
+            (0..8 * 70_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let file = file(&bytes);
+        for words in [0..1, 0..8, 8..9, 504..512, 512..1025, 8..70_000, 69_992..70_000] {
+            let (mapped, read) =
+                (region(&file, &words).unwrap(), portable::Read::new(&file, &words).unwrap());
+            assert!(mapped.words() == read.words());
+            let expected = &bytes[8 * words.start..8 * words.end];
+            assert!(bytemuck::must_cast_slice::<u64, u8>(mapped.words()) == expected);
+            assert!(mapped.words().as_ptr().addr().is_multiple_of(64));
         }
     }
 
     #[test]
-    fn what_is_no_whole_number_of_words_is_refused() {
-        for length in [0, 1, 7, 9, 4097] {
-            let file = file(&vec![1; length]);
-            assert_eq!(region(&file).err().unwrap().kind(), io::ErrorKind::InvalidData);
-            assert_eq!(portable::Read::new(&file).err().unwrap().kind(), io::ErrorKind::InvalidData);
+    fn what_is_not_in_the_file_is_refused() {
+        let file = file(&[1; 8 * 100 + 7]);
+        let outside =
+            [(0, 0), (8, 8), (8, 0), (0, 101), (104, 105), (0, usize::MAX), (usize::MAX - 7, usize::MAX)];
+        for words in outside.map(|(start, end)| start..end) {
+            assert_eq!(region(&file, &words).err().unwrap().kind(), io::ErrorKind::InvalidData);
+            assert_eq!(portable::Read::new(&file, &words).err().unwrap().kind(), io::ErrorKind::InvalidData);
         }
+        assert_eq!(region(&file, &(0..100)).unwrap().words(), [u64::MAX / 255; 100]);
     }
 }

@@ -1,26 +1,28 @@
-//! A file that is read into memory of its own.
+//! A part of a file that is read into memory of its own.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek};
+use std::io::{self, Read as _, Seek, SeekFrom};
+use std::ops::Range;
 
 use lanner_ring::{Buffer, Region};
 
-use super::check_words;
+use super::place;
 
-/// The words of a file, erased when dropped.
+/// Words of a file, erased when dropped.
 pub(super) struct Read {
     words: Buffer,
     len: usize,
 }
 
 impl Read {
-    pub(super) fn new(mut file: &File) -> io::Result<Self> {
-        let bytes = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-        check_words(bytes)?;
-        let len = bytes / size_of::<u64>();
+    pub(super) fn new(mut file: &File, words: &Range<usize>) -> io::Result<Self> {
+        let (start, _) = place(file, words)?;
+        let (len, before) = (words.len(), file.stream_position()?);
         let mut words = Buffer::zeroed(len);
-        file.rewind()?;
+        file.seek(SeekFrom::Start(start))?;
         file.read_exact(bytemuck::must_cast_slice_mut(&mut words[..len]))?;
+        // Who writes goes on where it was.
+        file.seek(SeekFrom::Start(before))?;
         Ok(Self { words, len })
     }
 }

@@ -56,6 +56,25 @@ fn weights_are_made_once_and_lie_where_their_owner_alone_reads_them() {
 }
 
 #[test]
+fn who_makes_them_has_them_from_the_file_too() {
+    let root = tempfile::tempdir().unwrap();
+    let made = shared(&root).of(&MODEL, |encoded| {
+        let words: Vec<u64> = (0..700).collect();
+        let parts = [("conv", &words[..]), ("dense", &words[..13]), ("output", &words[1..])];
+        let name = |text: &str| [text.len() as u8; 32];
+        let put = parts.map(|(text, words)| {
+            encoded.put(&name(text), &mut words.chunks(99));
+            encoded.get(&name(text)).unwrap()
+        });
+        assert!(put.iter().zip(parts).all(|(extent, (_, words))| extent[..] == *words));
+        Ok::<_, StoreError>(put)
+    });
+    // The draft has another name by now, and the pages are the same.
+    assert!(file(&root, ".draft").is_none());
+    assert!(made.unwrap()[2].iter().copied().eq(1..700));
+}
+
+#[test]
 fn processes_that_come_at_once_make_them_once() {
     let root = tempfile::tempdir().unwrap();
     let (made, together) = (AtomicUsize::new(0), Barrier::new(4));

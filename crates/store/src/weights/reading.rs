@@ -9,7 +9,7 @@ use lanner_primitives::parallel;
 use lanner_protocol::step::EncodedWeights;
 use lanner_ring::{Extent, Region};
 
-use super::contents::{Contents, HEAD, Part, digest};
+use super::contents::{Contents, Part, digest};
 use crate::arch::region;
 
 /// A file, whole and unchanged.
@@ -26,10 +26,12 @@ impl Reading {
     /// [`io::ErrorKind::InvalidData`] if it is not what was written for this identity; any failure of the system.
     pub(super) fn open(file: &File, identity: &[u8; 32]) -> io::Result<Self> {
         let damaged = || io::Error::from(io::ErrorKind::InvalidData);
-        if file.metadata()?.len() < (HEAD * size_of::<u64>()) as u64 {
+        let bytes = file.metadata()?.len();
+        if !bytes.is_multiple_of(size_of::<u64>() as u64) {
             return Err(damaged());
         }
-        let region = region(file)?;
+        let words = usize::try_from(bytes).map_err(|_| damaged())? / size_of::<u64>();
+        let region = region(file, &(0..words))?;
         let contents = Contents::parse(region.words(), identity).ok_or_else(damaged)?;
         let words = region.words();
         let right = |part: &Part| digest([&words[part.range.clone()]]) == part.digest;

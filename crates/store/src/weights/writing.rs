@@ -11,6 +11,7 @@ use lanner_ring::Extent;
 use sha2::{Digest, Sha256};
 
 use super::contents::{HEAD, LINE, Part, entry, head};
+use crate::arch::region;
 
 /// A file, as far as it has come. The first failure is told when it is finished.
 pub(super) struct Writing {
@@ -47,8 +48,14 @@ impl Writing {
 }
 
 impl EncodedWeights for Writing {
-    fn get(&self, _: &[u8; 32]) -> Option<Extent> {
-        None
+    /// What was put, as it lies in the file.
+    fn get(&self, name: &[u8; 32]) -> Option<Extent> {
+        let mut draft = self.draft.borrow_mut();
+        let taken = draft.as_mut().ok()?.take(name);
+        taken.unwrap_or_else(|error| {
+            *draft = Err(error);
+            None
+        })
     }
 
     fn put(&self, name: &[u8; 32], parts: &mut dyn Iterator<Item = &[u64]>) {
@@ -73,6 +80,16 @@ impl Draft {
         let part = Part { range: start..self.words, digest: digest.finalize().into() };
         self.parts.insert(*name, part);
         self.write(&[0; LINE][..self.words.next_multiple_of(LINE) - self.words])
+    }
+
+    fn take(&mut self, name: &[u8; 32]) -> io::Result<Option<Extent>> {
+        let Some(Part { range, .. }) = self.parts.get(name).filter(|part| !part.range.is_empty()) else {
+            return Ok(None);
+        };
+        self.file.flush()?;
+        let region = region(self.file.get_ref(), range)?;
+        let words = region.words().len();
+        Ok(Extent::new(region, 0..words))
     }
 
     fn write(&mut self, words: &[u64]) -> io::Result<()> {
