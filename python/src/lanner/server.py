@@ -11,6 +11,7 @@ from typing import Any, Self
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
 from lanner.files import check_file
+from lanner.freed import give_back_freed
 from lanner.interrupts import interruptible
 from lanner.model import Model, as_model
 from lanner.state import state_directory
@@ -102,6 +103,9 @@ class Server:
         natives = [(name, model.native) for name, model in self.models.items()]
         with native_errors(listen):
             self._native = _native.NativeServer(natives, json.dumps(config))
+        if share_weights is not None:
+            # Whoever encoded has what it took in the heap still, beside the file.
+            give_back_freed()
 
     def start(self) -> None:
         """Listen and serve on threads of the native module; returns when clients can connect.
