@@ -88,6 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="uploaded keys kept on disk, the last used, or 0 (default: a quarter of what is free, 4 GiB at most)",
     )
     parser.add_argument(
+        "--share-weights",
+        type=Path,
+        metavar="DIR",
+        help="keep encoded weights in a directory, once for all servers of this machine; as secret as the models",
+    )
+    parser.add_argument(
         "--timeout",
         type=float,
         metavar="S",
@@ -168,6 +174,7 @@ def _server(options: argparse.Namespace) -> Server:
         max_material=options.max_material,
         max_stock=options.max_stock,
         max_keys=options.max_keys,
+        share_weights=options.share_weights,
         timeout=options.timeout,
         insecure_plaintext=options.insecure_plaintext,
     )
