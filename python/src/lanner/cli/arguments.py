@@ -308,7 +308,7 @@ class Peer:
 
     def connect(self, state_dir: Path, watch: SetUpWatch | None = None) -> Client:
         """Connect, shake hands and do the set-up, unless material is kept in a state directory."""
-        return Client(self.address, state_dir=state_dir, **self.keywords())
+        return Client(self.address, state_dir=state_dir, watch=watch, **self.keywords())
 
     def keywords(self) -> ClientKeywords:
         """The model, what makes the server trusted, and what the model may take, as `lanner.Client` takes them."""
@@ -323,7 +323,6 @@ class Peer:
             insecure_plaintext=trust.insecure_plaintext,
             timeout=self.timeout,
             keys=self.keys,
-            watch=watch,
             **self.limits,
         )
 

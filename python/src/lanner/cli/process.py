@@ -72,10 +72,9 @@ class ServerProcess:
             state_dir: Where it keeps material.
             keys: The file of its keys.
         """
-        with (
-            network.between(self.address) as address,
-            Client(address, state_dir=state_dir, keys=keys, **self.trusted(model)) as client,
-        ):
+        trusted = self.trusted(model)
+        trusted["keys"] = keys
+        with network.between(self.address) as address, Client(address, state_dir=state_dir, **trusted) as client:
             yield client
 
     @property
