@@ -262,6 +262,30 @@ def test_values_say_what_the_chart_asks_for() -> None:
                 found = found[word]
 
 
+def test_values_of_the_page_about_sizes_are_taken() -> None:
+    schema = json.loads((render_chart.CHART / "values.schema.json").read_text(encoding="utf-8"))
+    page = render_chart.DEPLOY.parent / "docs" / "how-to" / "serve-ten-thousand-clients.md"
+    found = re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found
+    for text in found:
+        jsonschema.validate(yaml.safe_load(text), schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(yaml.safe_load(text.replace("replicas", "replica")), schema)
+
+
+def test_sizes_that_the_page_explains_are_the_charts() -> None:
+    values = yaml.safe_load((render_chart.CHART / "values.yaml").read_text(encoding="utf-8"))["server"]
+    page = render_chart.DEPLOY.parent / "docs" / "how-to" / "serve-ten-thousand-clients.md"
+    text = page.read_text(encoding="utf-8").split("## The chart's own sizes")[1]
+    explained = re.findall(r"`([\w.]+): ([^`]+)`", text)
+    assert len(explained) == 8
+    for name, value in explained:
+        found = values
+        for word in name.split("."):
+            found = found[word]
+        assert found == yaml.safe_load(value), name
+
+
 @pytest.mark.slow
 def test_helm_renders_these_manifests_and_the_other_sources_of_models() -> None:
     try:
