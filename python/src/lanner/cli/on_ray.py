@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -86,7 +86,7 @@ def this_host(options: argparse.Namespace) -> str:
     return "127.0.0.1" if options.ray == LOCAL else str(get_node_ip_address())
 
 
-def in_pieces(samples: Iterable[Sample]) -> Iterator[Piece]:
+def in_pieces(samples: Iterable[Sample]) -> Generator[Piece]:
     """Samples, which have been checked, as pieces in Ray's object store, a few at a time."""
     import ray
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ class Piece:
     places: Sequence[tuple[str | None, int]]
 
 
-def pieces_of(dataset: ray.data.Dataset, size: int) -> Iterator[Piece]:
+def pieces_of(dataset: ray.data.Dataset, size: int) -> Generator[Piece]:
     """A dataset in pieces of at most `size` rows, in its order, as its blocks are made. No row passes this process."""
     # Blocks come as they are made unless this is asked, and the place of a row is counted here.
     dataset.context.execution_options.preserve_order = True

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -107,6 +107,7 @@ class Pool:
         self._manifest: Manifest | None = None
         self._lost_opening = 0
         self._since = time.monotonic()
+        self._refusal: LannerError | None = None
 
     def manifest(self) -> Manifest:
         """The model, as soon as a worker has a session.
@@ -128,7 +129,7 @@ class Pool:
         while not all(hand.is_open for hand in self._hands):
             self._turn(None)
 
-    def predict(self, pieces: Iterator[Piece], column: str = "") -> Iterator[Prediction]:
+    def predict(self, pieces: Generator[Piece], column: str = "") -> Iterator[Prediction]:
         """Predict pieces of a dataset, and give the results in its order.
 
         Args:
@@ -163,7 +164,7 @@ class Pool:
             done = done or self._ray.wait(list(doing), timeout=_LOOK)[0]
             for result in done:
                 self._hear(doing[result], order)
-        self._check_patience(None)
+        self._check_patience()
 
     def _give(self, order: Order | None, column: str) -> None:
         now = time.monotonic()
@@ -196,7 +197,7 @@ class Pool:
             self._lose(hand, doing, failure, piece, order)
             return
         hand.refusals = 0
-        self._since = time.monotonic()
+        self._since, self._refusal = time.monotonic(), None
         if doing == "open":
             hand.is_open, self._manifest, self._lost_opening = True, found, 0
         elif doing == "prepare":
@@ -223,16 +224,16 @@ class Pool:
         hand.is_open = False
         hand.until = time.monotonic() + _backoff(hand.refusals)
         hand.refusals += 1
-        self._check_patience(error)
+        self._refusal = error
 
-    def _check_patience(self, error: LannerError | None) -> None:
+    def _check_patience(self) -> None:
         """Give up where nobody got on for too long.
 
         Raises:
             LannerError: The last reason why, if there is one.
         """
         if time.monotonic() - self._since > self._patience:
-            raise error or LannerError(
+            raise self._refusal or LannerError(
                 f"no worker got on for {self._patience:g} s",
                 fix="give the cluster more CPUs, or ask for fewer workers; Ray's status tells what waits",
             )

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from types import TracebackType
 from typing import Self
 
 from lanner.ray.pieces import Piece
 
-#: Seconds between looks whether nobody wants more pieces.
+#: Seconds between looks whether nobody wants more pieces, and for which the one that is read now may take its time.
 _LOOK = 0.2
+_END = 10.0
 
 
 class Reader:
-    """The pieces of an iterator, at most `ahead` of them waiting.
+    """The pieces of a generator, at most `ahead` of them waiting.
 
     Args:
         pieces: Where they come from.
         ahead: How many wait at most; whatever makes them waits then, too.
     """
 
-    def __init__(self, pieces: Iterator[Piece], ahead: int) -> None:
+    def __init__(self, pieces: Generator[Piece], ahead: int) -> None:
         self._pieces = pieces
         self._read: queue.Queue[Piece | BaseException | None] = queue.Queue(ahead)
         self._left = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="lanner-ray-reader", daemon=True)
         self._ended = False
 
     @property
@@ -46,9 +49,11 @@ class Reader:
 
     def _work(self) -> None:
         try:
-            for piece in self._pieces:
-                if not self._put(piece):
-                    return
+            # Closed here: what is left over would go on reading.
+            with closing(self._pieces):
+                for piece in self._pieces:
+                    if not self._put(piece):
+                        return
             self._put(None)
         except BaseException as error:  # noqa: BLE001 - handed over to the caller whole
             self._put(error)
@@ -63,10 +68,11 @@ class Reader:
         return False
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._work, name="lanner-ray-reader", daemon=True).start()
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._left.set()
+        self._thread.join(_END)
