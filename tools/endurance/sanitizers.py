@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Crates whose unit tests Miri can run in minutes.
 MIRI = ("wire", "primitives", "ring", "share")
 
+#: Random cases of each property under Miri, which takes a thousand times as long as the machine.
+MIRI_CASES = "2"
+
 #: Crates with `unsafe` code, and those that hand bytes to them.
 ADDRESS = ("wire", "primitives", "ring", "share", "gc", "dpf", "bfv", "ot", "graph")
 
@@ -32,7 +35,8 @@ def run(trial: Trial) -> None:
         return
     test = ["test", "--locked", "--lib", "--target-dir", str(ROOT / "target" / "sanitizers")]
     if _succeeds([cargo, "+nightly", "miri", "--version"]):
-        flags = {"MIRIFLAGS": "-Zmiri-disable-isolation"}
+        # Without isolation tests see the clock and the environment, which says how many cases they draw.
+        flags = {"MIRIFLAGS": "-Zmiri-disable-isolation", "PROPTEST_CASES": MIRI_CASES}
         _check(trial, "Miri", [cargo, "+nightly", "miri", *test], MIRI, flags)
     else:
         trial.left_out.append("Miri is not installed (rustup component add --toolchain nightly miri rust-src)")

@@ -152,16 +152,17 @@ mod tests {
 
     #[test]
     fn reads_of_any_size_give_one_stream() {
-        let expected = stream(40_000);
-        let sizes = [1, 15, 16, 17, 1023, 1024, 1025, 4096, 3, 0, 8191, 64, 2048, 5000];
+        let sizes = [1, 15, 16, 17, 3, 0, 64, 1023, 1024, 1025, 4096, 8191, 2048, 5000];
+        let sizes = &sizes[..if cfg!(miri) { 10 } else { sizes.len() }];
+        let expected = stream(sizes.iter().sum());
         let mut prg = Prg::from_seed([7; 16]);
         let mut got = Vec::new();
-        for size in sizes {
+        for &size in sizes {
             let mut part = vec![0; size];
             prg.fill_bytes(&mut part);
             got.extend(part);
         }
-        assert_eq!(got, expected[..got.len()]);
+        assert_eq!(got, expected);
     }
 
     #[test]

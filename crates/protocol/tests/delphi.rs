@@ -15,8 +15,8 @@ use lanner_protocol::linear::delphi::{self, Product, ServerLayer};
 use lanner_protocol::linear::{Convolution, Sets};
 use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply};
 use lanner_protocol::step::{
-    AnyState, Built, Client, DynStep, Inputs, KeyedClient, Known, ModelParts, Server, SetUp, Shared, Spec,
-    Value, ValueType, Weights,
+    AnyState, Built, Client, DynStep, Inputs, Known, ModelParts, Server, SetUp, Shared, Spec, Value,
+    ValueType, Weights,
 };
 use lanner_share::Share;
 use lanner_testkit::check_bits;
@@ -108,8 +108,7 @@ impl Layer {
         let cost = self.built().cost(&mut CotSupply::new(ot_nonlinear::parameters([0; 2]))).unwrap();
         let set_up = SetUp::of(&[self.built().needs().unwrap()], [0; 2], &self.sets).unwrap();
         let (mut at_client, mut at_server) = End::pair();
-        let client = KeyedClient::new(&mut at_client, &set_up, rng(seed + 2)).unwrap();
-        let mut client = client.prepare_transfers(&mut at_client, &set_up).unwrap();
+        let mut client = Client::set_up(&mut at_client, &set_up, rng(seed + 2)).unwrap();
         let mut server = Server::set_up(&mut at_server, &set_up, rng(seed + 3)).unwrap();
         let bytes = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
         let nothing = || Inputs::new(vec![None]);

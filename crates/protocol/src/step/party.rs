@@ -136,6 +136,14 @@ impl KeyedClient {
 }
 
 impl Client {
+    /// Both parts of the set-up with new keys, for who does not look at them apart.
+    ///
+    /// # Errors
+    /// As [`KeyedClient::new`] and [`KeyedClient::prepare_transfers`].
+    pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, rng: Prg) -> Result<Self, ProtocolError> {
+        KeyedClient::new(channel, needs, rng)?.prepare_transfers(channel, needs)
+    }
+
     /// Appends what [`Server::write_keys`] would in a session whose keys are made from a seed. It is no secret.
     ///
     /// # Errors
