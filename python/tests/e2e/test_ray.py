@@ -89,7 +89,7 @@ def test_an_input_out_of_range_is_named_after_those_before_it(
     beyond = X.copy()
     beyond[13, 0, 2, 1] = 1e6
     made: list[int] = []
-    with pytest.raises(library.InputError, match=r"row 13: element \[0, 0, 2, 1\] is 1e\+06"):
+    with pytest.raises(library.InputError, match=r"row 13: element \[0, 0, 2, 1\] is outside"):
         made.extend(
             prediction.index
             for prediction in on_ray.predict_each(in_blocks(beyond), served.address, **options(served, tmp_path))
