@@ -158,3 +158,17 @@ def test_an_interrupted_command_leaves_nobody_behind(served: Serving, tmp_path: 
     while Path(f"/proc/{worker}").exists():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_measures_on_a_cluster_are_those_of_one_process(tiny_logits: Path, samples_file: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "calibration.npy", tiny_samples())
+    command = ("evaluate", tiny_logits, "--data", samples_file)
+    for what in (("--secure",), ("--bits", "6..8", "--calibration", tmp_path / "calibration.npy")):
+        here, there = lanner(*command, *what), lanner(*command, *what, "--ray", "local")
+        assert (here.code, there.code) == (0, 0), there.errors
+        assert there.document == here.document
+    assert lanner(*command, "--ray", "local").code == 2
+    measured = lanner("bench", "layers", "--only", "fc_128x16", "--mode", "cheetah", "--repeat", 1, "--ray", "local")
+    assert measured.code == 0, measured.errors
+    assert {row["name"] for row in measured.document["rows"]} == set(measured.document["machines"]) == {"fc_128x16"}

@@ -19,7 +19,7 @@ from lanner.extras import require
 from lanner.network import Network, read_network
 from lanner.options import CompileOptions, Protocols
 from lanner.precision import DEFAULT
-from lanner.ray.cluster import cluster
+from lanner.ray.cluster import LOCAL, cluster
 from lanner.ray.tasks import on_each, whole_node
 from lanner.wording import counted
 
@@ -241,7 +241,7 @@ def _networks(texts: Sequence[str]) -> list[Network]:
 
 
 def _command(options: argparse.Namespace) -> str:
-    """The command that measures the same again; where files lie on this machine is left out."""
+    """The command that measures the same again; where files lie on this machine, and a cluster is, is left out."""
     words = ["lanner bench", options.suite, "--mode", options.mode]
     given = {
         "rounding": options.rounding,
@@ -253,6 +253,8 @@ def _command(options: argparse.Namespace) -> str:
     }
     for name, value in given.items():
         words += [] if value is None else [f"--{name}", value]
+    if options.ray is not None:
+        words += ["--ray", LOCAL if options.ray == LOCAL else "ADDRESS"]
     words += [] if options.repeat is None else ["--repeat", str(options.repeat)]
     return " ".join(words)
 
