@@ -143,7 +143,8 @@ def test_workers_wait_for_a_server_that_has_no_room_for_all(tmp_path: Path) -> N
             library.Client(running.address, insecure_plaintext=True),
             pytest.raises(library.BusyError),
         ):
-            running.predict(lambda _: None, workers=1, patience=5.0)
+            # Long enough for a worker to begin, on a machine that is busy, too.
+            running.predict(lambda _: None, workers=1, patience=60.0)
 
 
 def test_workers_come_back_to_a_server_that_starts_again(tmp_path: Path) -> None:
