@@ -3,8 +3,8 @@
     python tools/public_api.py           prints the page
     python tools/public_api.py --write   writes it
 
-Names come from ``lanner.__all__`` and from the parser of the command line, so that the page cannot leave one out. A
-test compares the two: whoever changes the interface changes the page, where a reader sees it.
+Names come from ``__all__`` of ``lanner`` and ``lanner.ray`` and from the parser of the command line, so that the page
+cannot leave one out. A test compares the two: whoever changes the interface changes the page, where a reader sees it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import lanner
+import lanner.ray
 from lanner.cli.outline import Argument, outline
 from lanner.cli.parser import build_parser
 
@@ -30,8 +32,8 @@ What programs may rely on: the names of the Python package, and the commands and
 
 Versions follow [Semantic Versioning](https://semver.org/). Before 1.0.0 a minor version may take away or change what is
 here, and the [changelog](../CHANGELOG.md) says so; a patch version may not. What is not here may change at any time:
-names with an underscore, modules other than `lanner` itself, and the texts for people on either stream. Documents of
-`--json`, and objects that are returned, may gain fields. The wire and the model file have
+names with an underscore, modules other than `lanner` itself and `lanner.ray`, and the texts for people on either
+stream. Documents of `--json`, and objects that are returned, may gain fields. The wire and the model file have
 [versions of their own](reference/versions.md).
 """
 
@@ -54,11 +56,17 @@ def page() -> str:
 
 
 def python_part() -> Iterator[str]:
-    """A section for each name of ``lanner.__all__``, in alphabetical order."""
+    """A section for each public name, in alphabetical order, those of ``lanner.ray`` last."""
     yield "## Python\n"
-    for name in sorted(lanner.__all__, key=lambda name: (name.lower(), name)):
-        yield f"### `lanner.{name}`\n"
-        named = getattr(lanner, name)
+    yield from described_names("lanner", lanner)
+    yield from described_names("lanner.ray", lanner.ray)
+
+
+def described_names(place: str, module: ModuleType) -> Iterator[str]:
+    """A section for each name of a module's ``__all__``."""
+    for name in sorted(module.__all__, key=lambda name: (name.lower(), name)):
+        yield f"### `{place}.{name}`\n"
+        named = getattr(module, name)
         yield first_sentence(named) + "\n"
         yield "```python"
         yield from described_class(name, named) if inspect.isclass(named) else [f"{name}{signature(named)}"]
@@ -96,7 +104,8 @@ def signature(function: Any) -> str:  # noqa: ANN401 - any callable
             by_name_alone = True
             shown.append("*")
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
-        shown.append(f"{parameter.name}: {parameter.annotation}{default}")
+        stars = "**" if parameter.kind == inspect.Parameter.VAR_KEYWORD else ""
+        shown.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
     returned = "" if inspect.isclass(function) else f" -> {annotation(function)}"
     return f"({', '.join(shown)}){returned}"
 

@@ -58,6 +58,7 @@ impl Target {
             max_material: None,
             max_stock: None,
             max_keys: None,
+            share_weights: None,
             timeout: Some(timeout),
             insecure_plaintext: state.is_none(),
         };

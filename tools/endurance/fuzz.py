@@ -1,7 +1,7 @@
 """Every fuzz target, under the address sanitizer: ten minutes each without a crash, a hang or memory beyond 2 GB.
 
 `fuzz/` has a target for each decoder of bytes that a peer or a file gives. It starts from `fuzz/seeds` and from the
-corpus of earlier runs, which stays in `fuzz/corpus`.
+corpus of earlier runs, which stays in `fuzz/corpus` and, packed, in `fuzz/corpus.tar.xz`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from endurance.trial import Trial
 ROOT = Path(__file__).resolve().parents[2]
 FUZZ = ROOT / "fuzz"
 BUILT = ROOT / "target" / "fuzz"
+CORPUS, PACKED = FUZZ / "corpus", FUZZ / "corpus.tar.xz"
 
 #: Seconds for each target; FUZZ_SECONDS says others.
 SECONDS = 600
@@ -60,9 +62,11 @@ def run(trial: Trial) -> None:
     subprocess.run(build, check=True, cwd=ROOT)
     listed = [cargo, "+nightly", "fuzz", "list", "--fuzz-dir", str(FUZZ)]
     names = subprocess.run(listed, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split()
+    _unpack()
     seconds = trial.scaled(int(os.environ.get("FUZZ_SECONDS", SECONDS)), 2)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         fuzzed = list(pool.map(lambda name: fuzz(name, seconds), names))
+    _pack()
     trial.counts["seconds for each target"] = seconds
     for one in fuzzed:
         trial.counts[f"{one.name}: inputs tried"] = one.executions
@@ -80,7 +84,7 @@ def run(trial: Trial) -> None:
 def fuzz(name: str, seconds: int) -> Fuzzed:
     """Run a target that is built."""
     (program,) = BUILT.glob(f"*/release/{name}")
-    corpus, artifacts = FUZZ / "corpus" / name, FUZZ / "artifacts" / name
+    corpus, artifacts = CORPUS / name, FUZZ / "artifacts" / name
     for folder in (corpus, artifacts):
         folder.mkdir(parents=True, exist_ok=True)
     seeds = [FUZZ / "seeds" / name] if (FUZZ / "seeds" / name).is_dir() else []
@@ -109,7 +113,25 @@ def fuzz(name: str, seconds: int) -> Fuzzed:
 def _problem(log: str) -> str:
     """The lines of a log that say what happened."""
     found = re.findall(r"^.*(?:panicked at|ERROR: |Test unit written to).*$", log, re.MULTILINE)
-    return "; ".join(line.strip() for line in found)[:400] or log[-200:]
+    # Where this checkout is concerns nobody.
+    return ("; ".join(line.strip() for line in found)[:400] or log[-200:]).replace(f"{ROOT}/", "")
+
+
+def _unpack() -> None:
+    """Begin with the corpus of the repository where there is none of an earlier run here."""
+    if PACKED.exists() and not CORPUS.exists():
+        with tarfile.open(PACKED) as archive:
+            archive.extractall(FUZZ, filter="data")
+
+
+def _pack() -> None:
+    """Pack the corpus for the repository, by names and bytes alone."""
+    with tarfile.open(PACKED, "w:xz") as archive:
+        for path in sorted(path for path in CORPUS.rglob("*") if path.is_file()):
+            entry = tarfile.TarInfo(str(path.relative_to(FUZZ)))
+            entry.size = path.stat().st_size
+            with path.open("rb") as file:
+                archive.addfile(entry, file)
 
 
 def _succeeds(command: Sequence[str]) -> bool:

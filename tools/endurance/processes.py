@@ -1,34 +1,13 @@
-"""What Linux tells of a process: memory and open files."""
+"""What Linux tells of a process, waits, and how fast a figure grows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
+from lanner.benchmarks.machine import Usage, usage
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a process has.
-
-    Attributes:
-        resident: Bytes of memory that are its own: of files that are mapped and shared, none.
-        descriptors: Open files and sockets.
-        threads: Its threads.
-    """
-
-    resident: int
-    descriptors: int
-    threads: int
-
-
-def usage(pid: int) -> Usage:
-    """What a process has now."""
-    entries = (line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines())
-    status = {name: value.strip() for name, value in entries}
-    resident = int(status["RssAnon"].removesuffix(" kB")) * 1024
-    return Usage(resident, sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()), int(status["Threads"]))
+__all__ = ["Usage", "await_that", "slope", "usage"]
 
 
 def await_that(condition: Callable[[], bool], seconds: float) -> float:

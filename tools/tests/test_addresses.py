@@ -24,7 +24,15 @@ MAILBOX = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b")
 HOSTS = {
     *("arxiv.org", "doi.org", "eprint.iacr.org", "proceedings.mlr.press", "proceedings.neurips.cc", "www.usenix.org"),
     *("creativecommons.org", "data.mendeley.com", "medmnist.com", "oeis.org", "www.cs.toronto.edu"),
-    *("json-schema.org", "keepachangelog.com", "prng.di.unimi.it", "semver.org", "www.rfc-editor.org"),
+    *(
+        "docs.ray.io",
+        "homes.cs.washington.edu",
+        "json-schema.org",
+        "keepachangelog.com",
+        "prng.di.unimi.it",
+        "semver.org",
+        "www.rfc-editor.org",
+    ),
     *("matplotlib.org", "opentelemetry.io", "purl.org", "pypi.org", "rustup.rs", "www.apache.org", "www.w3.org"),
 }
 
@@ -48,7 +56,7 @@ def tracked() -> Iterator[Path]:
     listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for name in listing.splitlines():
         path = ROOT / name
-        if path.is_file() and path.suffix not in (".lock", ".onnx", ".png", ".npy") and path != Path(__file__):
+        if path.is_file() and path.suffix not in (".lock", ".onnx", ".png", ".npy", ".xz") and path != Path(__file__):
             yield path
 
 

@@ -144,6 +144,17 @@ def test_prometheus_reads_where_the_server_serves_counters() -> None:
     assert read_yaml("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"] == [f"server:{port}"]
 
 
+@pytest.mark.parametrize("arguments", [("check", "config", "prometheus.yml"), ("check", "rules", "alerts.yml")])
+def test_prometheus_takes_its_settings_and_rules(arguments: tuple[str, ...]) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("there is no promtool: only schemas were tried; apt-get install prometheus")
+    checked = subprocess.run(
+        [promtool, *arguments], cwd=DEPLOY, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 def test_prometheus_and_grafana_are_given_the_files_that_they_name() -> None:
     services = read_yaml("compose.yaml")["services"]
 

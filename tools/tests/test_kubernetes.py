@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,71 @@ def test_selectors_choose_the_pods_of_their_part() -> None:
             assert (selector.get("matchLabels") or selector).items() <= labels.items()
 
 
+def check_apart(of_release: list[Document], of_other: list[Document]) -> None:
+    """Check that two releases of one namespace have no name in common, and that none selects the other's pods."""
+    named_of = [
+        {(document["kind"], document["metadata"]["name"]) for document in each} for each in (of_release, of_other)
+    ]
+    assert not named_of[0] & named_of[1]
+    for documents_of, pods_of in ((of_release, of_other), (of_other, of_release)):
+        found = [
+            document["spec"]["template"]["metadata"]["labels"] for document in pods_of if "template" in document["spec"]
+        ]
+        assert found
+        for selector in selectors(documents_of):
+            assert not any(selector.items() <= labels.items() for labels in found), selector
+
+
+def selectors(part: object) -> Iterator[Document]:
+    """The labels by which documents select pods: of services by themselves, of all others as ``matchLabels``."""
+    if isinstance(part, list):
+        for each in part:
+            yield from selectors(each)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if key == "matchLabels" or (key == "selector" and "matchLabels" not in value):
+                yield value
+            elif key != "namespaceSelector":
+                yield from selectors(value)
+
+
+def test_releases_stay_apart() -> None:
+    # The release's name is in every name and every selector: two releases have nothing in common but their kind.
+    for name, (release, _) in render_chart.RELEASES.items():
+        for document in manifest(name):
+            assert document["metadata"]["name"].startswith(release)
+            assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == release
+        found = [*selectors(manifest(name))]
+        assert len(found) >= 4
+        assert {selector["app.kubernetes.io/instance"] for selector in found} == {release}
+    check_apart(*map(manifest, render_chart.RELEASES))
+
+
+def test_releases_that_are_not_apart_are_found() -> None:
+    with pytest.raises(AssertionError):
+        check_apart(manifest("servers.yaml"), manifest("servers.yaml"))
+    other = manifest("servers.yaml")
+    for document in other:
+        document["metadata"]["name"] += "-other"
+    with pytest.raises(AssertionError, match="instance"):
+        check_apart(manifest("servers.yaml"), other)
+
+
+@pytest.mark.slow
+def test_two_versions_are_two_releases_that_stay_apart() -> None:
+    settings = {"lanner-wire4": (), "lanner-wire5": ("wire=5", "image.tag=0.3.0", "gateway.enabled=true")}
+    try:
+        rendered = [render_chart.template(release, given) for release, given in settings.items()]
+    except render_chart.NoHelmError as error:
+        pytest.skip(str(error))
+    assert [each.returncode for each in rendered] == [0, 0], [each.stderr for each in rendered]
+    found = [documents(each.stdout) for each in rendered]
+    check_apart(*found)
+    versions = [{document["metadata"]["labels"]["lanner/wire"] for document in each} for each in found]
+    assert versions == [{"4"}, {"5"}]
+    assert {pod("server", each)["containers"][0]["image"] for each in found} == {"lanner:0.2.0", "lanner:0.3.0"}
+
+
 def test_clients_keep_to_their_server() -> None:
     service = named("Service", "server")["spec"]
     assert service["sessionAffinity"] == "ClientIP"
@@ -196,6 +262,30 @@ def test_values_say_what_the_chart_asks_for() -> None:
                 found = found[word]
 
 
+def test_values_of_the_page_about_sizes_are_taken() -> None:
+    schema = json.loads((render_chart.CHART / "values.schema.json").read_text(encoding="utf-8"))
+    page = render_chart.DEPLOY.parent / "docs" / "how-to" / "serve-ten-thousand-clients.md"
+    found = re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found
+    for text in found:
+        jsonschema.validate(yaml.safe_load(text), schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(yaml.safe_load(text.replace("replicas", "replica")), schema)
+
+
+def test_sizes_that_the_page_explains_are_the_charts() -> None:
+    values = yaml.safe_load((render_chart.CHART / "values.yaml").read_text(encoding="utf-8"))["server"]
+    page = render_chart.DEPLOY.parent / "docs" / "how-to" / "serve-ten-thousand-clients.md"
+    text = page.read_text(encoding="utf-8").split("## The chart's own sizes")[1]
+    explained = re.findall(r"`([\w.]+): ([^`]+)`", text)
+    assert len(explained) == 8
+    for name, value in explained:
+        found = values
+        for word in name.split("."):
+            found = found[word]
+        assert found == yaml.safe_load(value), name
+
+
 @pytest.mark.slow
 def test_helm_renders_these_manifests_and_the_other_sources_of_models() -> None:
     try:
@@ -224,6 +314,25 @@ def test_helm_renders_these_manifests_and_the_other_sources_of_models() -> None:
     misspelt = render_chart.template("other", ("server.replica=3",))
     assert misspelt.returncode != 0
     assert "replica" in misspelt.stderr
+
+
+@pytest.mark.slow
+def test_helm_renders_an_autoscaler_of_gateways_by_what_the_adapter_tells() -> None:
+    settings = (*render_chart.RELEASES["gateways.yaml"][1], "gateway.autoscaling.enabled=true")
+    try:
+        rendered = render_chart.template("lanner", settings)
+    except render_chart.NoHelmError as error:
+        pytest.skip(str(error))
+    assert rendered.returncode == 0, rendered.stderr
+    found = documents(rendered.stdout)
+    for document in found:
+        check(document)
+    scaler, scaled = (named(kind, "gateway", found) for kind in ("HorizontalPodAutoscaler", "Deployment"))
+    assert scaler["spec"]["scaleTargetRef"]["name"] == scaled["metadata"]["name"]
+    assert "replicas" not in scaled["spec"]
+    (metric,) = scaler["spec"]["metrics"]
+    rules = documents((render_chart.MANIFESTS / "adapter-rules.yaml").read_text(encoding="utf-8"))[0]["rules"]["custom"]
+    assert metric["pods"]["metric"]["name"] in {rule["name"]["as"] for rule in rules}
 
 
 def test_kustomize_takes_the_manifests(tmp_path: Path) -> None:

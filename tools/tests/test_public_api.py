@@ -10,6 +10,7 @@ import public_api
 import pytest
 
 import lanner
+import lanner.ray
 from lanner.cli import parser as command_line
 from lanner.cli import serve
 
@@ -21,7 +22,7 @@ def test_page_is_what_the_code_has() -> None:
 
 def test_every_public_name_and_command_has_a_section() -> None:
     headings = {line for line in public_api.page().splitlines() if line.startswith("### ")}
-    names = {f"### `lanner.{name}`" for name in lanner.__all__}
+    names = {f"### `{module.__name__}.{name}`" for module in (lanner, lanner.ray) for name in module.__all__}
     commands = {f"### `lanner {module.NAME}`" for module in command_line.COMMANDS}
     assert headings == names | commands
 

@@ -1,17 +1,19 @@
 //! Products of coefficient encodings by fixed polynomials, half by half: no keys, no rotations.
 
-use lanner_ring::{Buffer, Eval, Poly};
+use lanner_ring::{Buffer, Eval, Extent, Poly, RnsBasis, Words};
 use zeroize::ZeroizeOnDrop;
 
+use crate::encode::{Encoded, check_length};
 use crate::halves::C0;
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters};
 
 /// A polynomial with integer coefficients, ready to multiply ciphertexts.
 ///
 /// It usually holds weights: it is erased when dropped and has neither `Debug` nor `==`.
-#[derive(ZeroizeOnDrop)]
 pub struct CoefficientFactor {
-    poly: Poly<Eval>,
+    basis: RnsBasis,
+    /// Its values modulo each limb.
+    values: Words,
 }
 
 impl CoefficientFactor {
@@ -24,7 +26,9 @@ impl CoefficientFactor {
         if got != expected {
             return Err(BfvError::Length { expected, got });
         }
-        Ok(Self { poly: Poly::from_signed(&parameters.basis(parameters.limbs()), coefficients)?.into_eval() })
+        let basis = parameters.basis(parameters.limbs());
+        let values = Poly::from_signed(&basis, coefficients)?.into_eval().into_words().into();
+        Ok(Self { basis, values })
     }
 
     /// Bytes in memory of a factor.
@@ -32,7 +36,32 @@ impl CoefficientFactor {
     pub fn bytes(parameters: &Parameters) -> usize {
         8 * parameters.degree() * parameters.limbs()
     }
+
+    fn limb(&self, limb: usize) -> &[u64] {
+        let n = self.basis.degree();
+        &self.values[limb * n..(limb + 1) * n]
+    }
 }
+
+impl Encoded for CoefficientFactor {
+    type Form = Parameters;
+
+    fn length(parameters: &Parameters) -> usize {
+        parameters.degree() * parameters.limbs()
+    }
+
+    fn words(&self) -> Vec<&[u64]> {
+        vec![&self.values]
+    }
+
+    fn over(parameters: &Parameters, words: Extent) -> Result<Self, BfvError> {
+        check_length(&words, Self::length(parameters))?;
+        Ok(Self { basis: parameters.basis(parameters.limbs()), values: words.into() })
+    }
+}
+
+/// The words erase themselves.
+impl ZeroizeOnDrop for CoefficientFactor {}
 
 impl C0 {
     /// `sum_i inputs[i] factors[i]`, where `norm` is a public bound on the 2-norm of all factors' coefficients together.
@@ -75,15 +104,18 @@ fn inner_product(inputs: &[&Poly<Eval>], factors: &[CoefficientFactor]) -> Resul
     let Some(first) = factors.first().filter(|_| inputs.len() == factors.len()) else {
         return Err(BfvError::Mismatch { what: "the numbers of ciphertexts and factors" });
     };
-    let basis = first.poly.basis();
-    let same = |poly: &&Poly<Eval>| poly.basis().same(basis);
-    if !inputs.iter().all(same) || !factors.iter().all(|factor| same(&&factor.poly)) {
+    let basis = &first.basis;
+    let (inputs_fit, factors_fit) = (
+        inputs.iter().all(|input| input.basis().same(basis)),
+        factors.iter().all(|factor| factor.basis.same(basis)),
+    );
+    if !inputs_fit || !factors_fit {
         return Err(BfvError::Mismatch { what: "ciphertext moduli" });
     }
     let mut sum = Poly::zero(basis);
     for (limb, (modulus, out)) in basis.moduli().iter().zip(sum.limbs_mut()).enumerate() {
         let a: Vec<&[u64]> = inputs.iter().map(|input| input.limb(limb)).collect();
-        let b: Vec<&[u64]> = factors.iter().map(|factor| factor.poly.limb(limb)).collect();
+        let b: Vec<&[u64]> = factors.iter().map(|factor| factor.limb(limb)).collect();
         let mut products = Buffer::zeroed(out.len());
         modulus.dot(&mut products, &a, &b);
         out.copy_from_slice(&products);

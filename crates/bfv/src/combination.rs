@@ -37,7 +37,7 @@ impl LinearCombination {
     /// [`BfvError::Mismatch`] if either belongs to other parameters, or the ciphertext has another number of limbs.
     pub fn add(&mut self, ciphertext: &Ciphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let Ciphertext { c0, c1, noise } = ciphertext;
-        self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
+        self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm()))
     }
 
     /// The sum; an encryption of zero without noise if nothing was added.
@@ -107,7 +107,7 @@ impl ExtendedCombination {
     /// [`BfvError::Mismatch`] if either belongs to other parameters, or the ciphertext has another number of limbs.
     pub fn add(&mut self, ciphertext: &ExtendedCiphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let ExtendedCiphertext { c0, c1, noise } = ciphertext;
-        self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
+        self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm()))
     }
 
     /// The sum, divided by the special modulus.
@@ -159,7 +159,7 @@ impl<'f> From<&'f Multiplier> for Factor<'f> {
 impl<'f> Factor<'f> {
     pub(crate) fn norm(self) -> f64 {
         match self {
-            Self::Slots(factor) => factor.norm,
+            Self::Slots(factor) => factor.norm(),
             Self::Periodic(factor) => factor.norm(),
         }
     }

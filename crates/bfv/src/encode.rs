@@ -1,17 +1,23 @@
 //! Encodings of vectors into plaintext polynomials.
 
 mod coefficients;
+mod encoded;
+mod form;
 mod periodic;
 mod slots;
 
 pub use coefficients::CoefficientEncoder;
-pub use periodic::{PeriodicEncoder, PeriodicMultiplier};
+pub use encoded::Encoded;
+pub(crate) use encoded::check_length;
+pub use form::MultiplierForm;
+pub use periodic::{PeriodicEncoder, PeriodicForm, PeriodicMultiplier};
 pub use slots::SlotEncoder;
 
 use std::ops::Deref;
 
-use lanner_ring::{Buffer, Eval, Modulus, Poly, RnsBasis};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use bytemuck::{must_cast_slice, must_cast_slice_mut};
+use lanner_ring::{Buffer, Modulus, RnsBasis, Words};
+use zeroize::ZeroizeOnDrop;
 
 use crate::{BfvError, Parameters, Plaintext};
 
@@ -20,24 +26,14 @@ use crate::{BfvError, Parameters, Plaintext};
 /// Its coefficients are kept, 4 or 8 bytes each. A *prepared* one also keeps its values modulo limbs, ready to multiply, which takes
 /// [`Self::bytes`] several times larger; all others are computed by a transform whenever they are needed.
 ///
-/// It usually holds weights: it is zeroized when dropped and has neither `Debug` nor `==`.
+/// It usually holds weights: it is erased when dropped and has neither `Debug` nor `==`.
 #[derive(Clone)]
 pub struct Multiplier {
-    parameters: Parameters,
-    coefficients: Coefficients,
-    /// A public bound on their magnitudes.
-    largest: u64,
-    /// Over some limbs, and perhaps the special modulus behind them.
-    prepared: Option<Poly<Eval>>,
-    /// A public bound on the 2-norm of its coefficients.
-    pub(crate) norm: f64,
-}
-
-/// Centred coefficients, in the smallest words that hold any modulo `t`.
-#[derive(Clone)]
-enum Coefficients {
-    Narrow(Vec<i32>),
-    Wide(Vec<i64>),
+    form: MultiplierForm,
+    /// Centred, in the smallest words that hold any modulo `t`: `i32` or `i64`.
+    coefficients: Words,
+    /// Modulo each prime of the form's prepared basis.
+    values: Words,
 }
 
 /// The values of a multiplier modulo one prime.
@@ -49,16 +45,8 @@ pub(crate) enum Values<'m> {
 impl Multiplier {
     /// Lifts the coefficients of `plaintext` to `(-t/2, t/2]`.
     pub(crate) fn new(plaintext: &Plaintext) -> Self {
-        let t = plaintext.modulus().value();
-        let lifted = plaintext.coefficients().iter().map(|value| center(*value, t));
-        let coefficients = if is_narrow(t) {
-            Coefficients::Narrow(lifted.map(|value| value as i32).collect())
-        } else {
-            Coefficients::Wide(lifted.collect())
-        };
-        let parameters = plaintext.modulus().parameters().clone();
-        let norm = largest_norm(parameters.degree(), t);
-        Self { parameters, coefficients, largest: t / 2, prepared: None, norm }
+        let (form, t) = (MultiplierForm::new(plaintext.modulus()), plaintext.modulus().value());
+        Self::of(form, plaintext.coefficients().iter().map(|value| center(*value, t)))
     }
 
     /// The same integer in every slot: one coefficient, so that products have less noise. `bound` is public and not below its
@@ -70,17 +58,26 @@ impl Multiplier {
         if value.unsigned_abs() > bound {
             return Err(BfvError::Range { index: 0, modulus: bound });
         }
-        let mut coefficients = vec![0; parameters.degree()];
-        coefficients[0] = value;
-        let coefficients = Coefficients::Wide(coefficients);
-        let parameters = parameters.clone();
-        Ok(Self { parameters, coefficients, largest: bound, prepared: None, norm: bound as f64 })
+        Ok(Self::of(MultiplierForm::constant(parameters, bound), [value]))
+    }
+
+    /// One with these first coefficients and no others.
+    fn of(form: MultiplierForm, coefficients: impl IntoIterator<Item = i64>) -> Self {
+        let mut words = Buffer::zeroed(form.coefficients());
+        if form.is_narrow {
+            let places = must_cast_slice_mut::<u64, i32>(&mut words).iter_mut();
+            places.zip(coefficients).for_each(|(place, value)| *place = value as i32);
+        } else {
+            let places = must_cast_slice_mut::<u64, i64>(&mut words).iter_mut();
+            places.zip(coefficients).for_each(|(place, value)| *place = value);
+        }
+        Self { form, coefficients: words.into(), values: Buffer::default().into() }
     }
 
     /// Computes the values modulo all limbs, once for all products.
     #[must_use]
     pub fn prepare(self) -> Self {
-        let basis = self.parameters.basis(self.parameters.limbs());
+        let basis = self.form.parameters.basis(self.form.parameters.limbs());
         self.prepare_over(&basis)
     }
 
@@ -89,8 +86,8 @@ impl Multiplier {
     /// # Errors
     /// [`BfvError::Limbs`] unless the parameters have so many.
     pub fn prepare_at(self, limbs: usize) -> Result<Self, BfvError> {
-        self.parameters.check_limbs(limbs)?;
-        let basis = self.parameters.basis(limbs);
+        self.form.parameters.check_limbs(limbs)?;
+        let basis = self.form.parameters.basis(limbs);
         Ok(self.prepare_over(&basis))
     }
 
@@ -99,16 +96,16 @@ impl Multiplier {
     /// # Errors
     /// [`BfvError::NoSpecialModulus`]; as [`Self::prepare_at`].
     pub fn prepare_extended(self, limbs: usize) -> Result<Self, BfvError> {
-        let basis = self.parameters.key_switching(limbs)?.clone();
+        let basis = self.form.parameters.key_switching(limbs)?.clone();
         Ok(self.prepare_over(&basis))
     }
 
     fn prepare_over(mut self, basis: &RnsBasis) -> Self {
-        let mut poly = Poly::zero(basis);
-        for (j, values) in poly.limbs_mut().enumerate() {
+        let mut words = Buffer::zeroed(basis.len() * basis.degree());
+        for (j, values) in words.chunks_exact_mut(basis.degree()).enumerate() {
             self.lift(self.place(basis, j), values);
         }
-        self.prepared = Some(poly);
+        (self.values, self.form.prepared) = (words.into(), Some(basis.clone()));
         self
     }
 
@@ -135,33 +132,39 @@ impl Multiplier {
         if let Some(values) = self.at_hand(basis, limb) {
             return Values::Prepared(values);
         }
-        let mut values = Buffer::zeroed(self.parameters.degree());
+        let mut values = Buffer::zeroed(self.form.parameters.degree());
         self.lift(self.place(basis, limb), &mut values);
         Values::Lifted(values)
     }
 
     fn at_hand(&self, basis: &RnsBasis, limb: usize) -> Option<&[u64]> {
-        let poly = self.prepared.as_ref()?;
-        let same = |j: &usize| poly.basis().moduli()[*j].value() == basis.moduli()[limb].value();
+        let prepared = self.form.prepared.as_ref()?;
+        let same = |j: &usize| prepared.moduli()[*j].value() == basis.moduli()[limb].value();
         // The special modulus stands behind as many limbs as there are.
-        let last = poly.basis().len() - 1;
-        [limb.min(last), last].iter().find(|j| same(j)).map(|j| poly.limb(*j))
+        let (last, n) = (prepared.len() - 1, prepared.degree());
+        [limb.min(last), last].iter().find(|j| same(j)).map(|j| &self.values[j * n..(j + 1) * n])
+    }
+
+    /// A public bound on the 2-norm of its coefficients.
+    pub(crate) fn norm(&self) -> f64 {
+        self.form.norm
     }
 
     /// Where a limb of such a basis stands among all: there, unless it is the special modulus.
     fn place(&self, basis: &RnsBasis, limb: usize) -> usize {
         let same = |own: &Modulus| own.value() == basis.moduli()[limb].value();
-        if self.parameters.moduli().get(limb).is_some_and(same) { limb } else { self.parameters.limbs() }
+        let parameters = &self.form.parameters;
+        if parameters.moduli().get(limb).is_some_and(same) { limb } else { parameters.limbs() }
     }
 
     fn lift(&self, limb: usize, values: &mut [u64]) {
-        let basis = self.parameters.extended();
+        let basis = self.form.parameters.extended();
         let modulus = &basis.moduli()[limb];
-        match &self.coefficients {
-            Coefficients::Narrow(words) => {
-                self.reduce(modulus, values, words.iter().map(|word| i64::from(*word)));
-            }
-            Coefficients::Wide(words) => self.reduce(modulus, values, words.iter().copied()),
+        if self.form.is_narrow {
+            let words = must_cast_slice::<u64, i32>(&self.coefficients);
+            self.reduce(modulus, values, words.iter().map(|word| i64::from(*word)));
+        } else {
+            self.reduce(modulus, values, must_cast_slice::<u64, i64>(&self.coefficients).iter().copied());
         }
         basis.ntts()[limb].forward(values);
     }
@@ -170,7 +173,7 @@ impl Multiplier {
     fn reduce(&self, modulus: &Modulus, residues: &mut [u64], coefficients: impl Iterator<Item = i64>) {
         let q = modulus.value();
         let pairs = residues.iter_mut().zip(coefficients);
-        if self.largest < q {
+        if self.form.largest < q {
             // Nothing to reduce but the sign.
             for (residue, value) in pairs {
                 *residue = (value as u64).wrapping_add(q & (value >> 63) as u64);
@@ -185,7 +188,7 @@ impl Multiplier {
     /// # Errors
     /// [`BfvError::Mismatch`] unless `basis` is a ciphertext's of the factor's parameters, or that with the special modulus behind it.
     pub(crate) fn check_covers(&self, basis: &RnsBasis) -> Result<(), BfvError> {
-        let covers = self.parameters.has_basis(basis);
+        let covers = self.form.parameters.has_basis(basis);
         if covers { Ok(()) } else { Err(BfvError::Mismatch { what: "the bases of ciphertext and factor" }) }
     }
 }
@@ -217,22 +220,18 @@ pub(crate) fn largest_norm(degree: usize, t: u64) -> f64 {
     (t as f64 / 2.0) * (degree as f64).sqrt()
 }
 
-impl Drop for Multiplier {
-    fn drop(&mut self) {
-        match &mut self.coefficients {
-            Coefficients::Narrow(words) => words.zeroize(),
-            Coefficients::Wide(words) => words.zeroize(),
-        }
-    }
-}
-
+/// The words erase themselves.
 impl ZeroizeOnDrop for Multiplier {}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::Arc;
+
+    use lanner_ring::{Extent, Region};
+
     use super::*;
-    use crate::{ParameterSet, PlaintextModulus, parameters};
+    use crate::{CoefficientFactor, ParameterSet, PlaintextModulus, parameters};
 
     /// The values by the long way: residues one by one, then the transform.
     fn naively(parameters: &Parameters, coefficients: &[u64], t: u64, limb: usize) -> Vec<u64> {
@@ -246,7 +245,7 @@ mod tests {
 
     /// Values that are prepared for some limbs serve every basis, at hand where they are in both.
     fn check_preparations(compact: &Multiplier, limbs: usize, extended: &RnsBasis) {
-        let parameters = &compact.parameters;
+        let parameters = &compact.form.parameters;
         let few = compact.clone().prepare_at(limbs).unwrap();
         let special = compact.clone().prepare_extended(limbs).unwrap();
         for most in 1..=parameters.limbs() {
@@ -291,19 +290,57 @@ mod tests {
         }
     }
 
+    /// Words that somebody else keeps.
+    struct Kept(Buffer);
+
+    impl Region for Kept {
+        fn words(&self) -> &[u64] {
+            &self.0
+        }
+    }
+
+    /// What lies elsewhere has the words of what was put there, and no other number of words is taken.
+    fn check_elsewhere<E: Encoded>(form: &E::Form, factor: &E) {
+        let words = factor.words().concat();
+        assert_eq!(words.len(), E::length(form));
+        let kept: Arc<dyn Region> = Arc::new(Kept(Buffer::from(&words[..])));
+        let extent = |range| Extent::new(Arc::clone(&kept), range).unwrap();
+        let elsewhere = E::over(form, extent(0..words.len())).unwrap();
+        assert!(elsewhere.words().concat() == words);
+        for len in [0, words.len() - 1] {
+            assert!(matches!(E::over(form, extent(0..len)), Err(BfvError::Length { .. })));
+        }
+    }
+
+    #[test]
+    fn factors_that_lie_elsewhere_are_those_that_were_put_there() {
+        let parameters = ParameterSet::B.parameters().unwrap();
+        for t in [114_689, 137_438_822_401] {
+            let modulus = PlaintextModulus::new(&parameters, t).unwrap();
+            let coefficients = (0..parameters.degree() as u64).map(|i| (i * i * 77) % t).collect();
+            let compact = Multiplier::new(&Plaintext::new(&modulus, coefficients).unwrap());
+            let constant = Multiplier::constant(&parameters, -5, t / 2).unwrap();
+            let forms = [MultiplierForm::new(&modulus), MultiplierForm::constant(&parameters, t / 2)];
+            for (form, factor) in forms.into_iter().zip([compact, constant]) {
+                check_elsewhere(&form, &factor);
+                check_elsewhere(&form.clone().prepare(), &factor.clone().prepare());
+                check_elsewhere(&form.prepare_extended(2).unwrap(), &factor.prepare_extended(2).unwrap());
+            }
+        }
+        let encoder = SlotEncoder::new(&parameters, 1_032_193).unwrap().periodic(64).unwrap();
+        let values: Vec<u64> = (0..128).collect();
+        check_elsewhere(&encoder.form(2).unwrap(), &encoder.multiplier(&values, 2).unwrap());
+        let coefficients: Vec<i32> = (0..parameters.degree() as i32).collect();
+        check_elsewhere(&parameters, &CoefficientFactor::new(&parameters, &coefficients).unwrap());
+    }
+
     #[test]
     fn bytes_are_those_that_are_kept() {
         let parameters = ParameterSet::B.parameters().unwrap();
         for t in [114_689, 137_438_822_401] {
             let modulus = PlaintextModulus::new(&parameters, t).unwrap();
             let plaintext = Plaintext::new(&modulus, vec![1; parameters.degree()]).unwrap();
-            let kept = |factor: &Multiplier| {
-                let coefficients = match &factor.coefficients {
-                    Coefficients::Narrow(words) => size_of_val(&words[..]),
-                    Coefficients::Wide(words) => size_of_val(&words[..]),
-                };
-                coefficients + factor.prepared.as_ref().map_or(0, |poly| size_of_val(poly.words()))
-            };
+            let kept = |factor: &Multiplier| factor.words().into_iter().map(size_of_val).sum::<usize>();
             let compact = Multiplier::new(&plaintext);
             assert_eq!(kept(&compact), Multiplier::bytes(&parameters, t, false));
             let extended = compact.clone().prepare_extended(2).unwrap();

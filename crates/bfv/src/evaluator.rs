@@ -114,7 +114,7 @@ impl Evaluator {
                 modulus.mul_assign_slice(limb, &factor.values(a.c0.basis(), j));
             }
         }
-        product.noise = a.noise.multiplied_by_norm(factor.norm);
+        product.noise = a.noise.multiplied_by_norm(factor.norm());
         Ok(product)
     }
 

@@ -71,7 +71,10 @@ mod switch;
 pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use coefficient::CoefficientFactor;
 pub use combination::{ExtendedCombination, ExtendedCombinations, Factor, LinearCombination, Product};
-pub use encode::{CoefficientEncoder, Multiplier, PeriodicEncoder, PeriodicMultiplier, SlotEncoder};
+pub use encode::{
+    CoefficientEncoder, Encoded, Multiplier, MultiplierForm, PeriodicEncoder, PeriodicForm,
+    PeriodicMultiplier, SlotEncoder,
+};
 pub use error::BfvError;
 pub use evaluator::Evaluator;
 pub use function_privacy::{Blinding, SealedCiphertext, seal};

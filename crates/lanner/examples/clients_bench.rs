@@ -61,6 +61,7 @@ fn server(path: &Path, clients: usize) -> Outcome<()> {
         max_material: None,
         max_stock: None,
         max_keys: None,
+        share_weights: None,
         timeout: Some(600.0),
         insecure_plaintext: true,
     };

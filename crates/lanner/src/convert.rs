@@ -125,9 +125,15 @@ fn from_store(error: &StoreError) -> Error {
         StoreError::Busy { .. } | StoreError::Damaged { .. } | StoreError::DamagedPairing => {
             "try again".into()
         }
+        StoreError::DamagedWeights { .. } => "remove it: the next start makes it anew".into(),
+        StoreError::State(NetError::State { fix, .. }) => fix.clone(),
         _ => String::new(),
     };
-    Error::new(ErrorKind::Misuse, error.to_string()).fix(fix)
+    let kind = match error {
+        StoreError::DamagedWeights { .. } => ErrorKind::Model,
+        _ => ErrorKind::Misuse,
+    };
+    Error::new(kind, error.to_string()).fix(fix)
 }
 
 impl From<HandshakeError> for Error {

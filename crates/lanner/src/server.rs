@@ -14,7 +14,7 @@ use lanner_session::requests::{Request, Responder, Shelf};
 use lanner_session::server_loop::{
     self, ComputedStep, Entry, Handler, Journal, Security, ServerOptions, SessionInfo, Snapshot,
 };
-use lanner_store::{Held, Limits as StockLimits, Stock, Uploads};
+use lanner_store::{Held, Limits as StockLimits, SharedWeights, Stock, Uploads};
 use serde::{Deserialize, Serialize};
 
 use crate::client::{limits, meeting};
@@ -50,6 +50,9 @@ pub struct ServerConfig {
     pub max_keys: Option<u64>,
     /// Seconds to wait for a peer.
     pub timeout: Option<f64>,
+    /// A directory in which servers of this machine keep encoded weights once for all of them; none for a server that keeps its own.
+    #[serde(default)]
+    pub share_weights: Option<PathBuf>,
     /// No TLS: both sides must say so.
     #[serde(default)]
     pub insecure_plaintext: bool,
@@ -87,13 +90,16 @@ impl Server {
     /// Encodes the models' weights and prepares the certificate; nothing listens yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Transport`] about certificates and the state directory; [`ErrorKind::Model`] if a model cannot be served;
-    /// [`ErrorKind::Misuse`] if one prediction's material is more than all sessions may keep.
+    /// [`ErrorKind::Transport`] about certificates and the state directory; [`ErrorKind::Model`] if a model cannot be served, or its
+    /// file of encoded weights is damaged; [`ErrorKind::Misuse`] if the directory of those cannot be used, or one prediction's material is
+    /// more than all sessions may keep.
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
         let (security, fingerprint) = secure(&config)?;
         let (stock, uploads) = (Arc::new(stock(&config)), Arc::new(uploads(&config)));
-        let models = Arc::new(Models::new(models, limits(config.timeout)?.stall, stock, uploads)?);
+        let weights = config.share_weights.as_ref().map(SharedWeights::open).transpose()?;
+        let models = Models::new(models, limits(config.timeout)?.stall, stock, uploads, weights.as_ref())?;
+        let models = Arc::new(models);
         let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
         let state = State { address, running: None, ended: Snapshot::default(), journal: Arc::default() };
         Ok(Self { config, security, models, max_material, fingerprint, state: Mutex::new(state) })
@@ -239,16 +245,22 @@ impl Models {
         patience: Duration,
         stock: Arc<Stock>,
         uploads: Arc<Uploads>,
+        weights: Option<&SharedWeights>,
     ) -> Result<Self> {
         let (mut offers, mut served) = (Vec::new(), Vec::new());
         for (name, model) in models {
             let manifest = model.manifest();
+            let commitment = manifest.commitment_bytes()?;
             offers.push(Offer {
-                model: ModelEntry { name, commitment: manifest.commitment_bytes()? },
+                model: ModelEntry { name, commitment },
                 parameters: manifest.identity()?,
                 manifest: manifest.to_json()?.into_bytes(),
             });
-            served.push(Arc::new(ServedModel::new(model.network(), &manifest.plan)?));
+            let (network, plan) = (model.network(), &manifest.plan);
+            served.push(Arc::new(match weights {
+                Some(weights) => ServedModel::sharing(network, plan, weights, &commitment)?,
+                None => ServedModel::new(network, plan)?,
+            }));
         }
         Ok(Self { patience, offers, served, stock, uploads })
     }

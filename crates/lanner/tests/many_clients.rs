@@ -75,6 +75,7 @@ fn config() -> ServerConfig {
         max_material: None,
         max_stock: None,
         max_keys: None,
+        share_weights: None,
         timeout: Some(120.0),
         insecure_plaintext: true,
     }

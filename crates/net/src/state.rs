@@ -1,7 +1,7 @@
 //! The directory that holds what must survive a restart, and nobody else may read.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,13 +53,26 @@ impl StateDirectory {
     /// # Errors
     /// [`NetError::State`] if it cannot be read, or if others may read it or own it.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, NetError> {
+        let Some(mut file) = self.file(name)? else { return Ok(None) };
+        let mut content = Vec::new();
+        let read = file.read_to_end(&mut content);
+        read.map(|_| Some(content)).map_err(|error| state_error(&self.path.join(name), &error))
+    }
+
+    /// A file that is there, for reading, or `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn file(&self, name: &str) -> Result<Option<File>, NetError> {
         let path = self.path.join(name);
-        match fs::metadata(&path) {
-            Ok(metadata) => refuse_shared(&path, &metadata, "chmod 600")?,
+        let failed = |error| state_error(&path, &error);
+        let file = match File::open(&path) {
+            Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(state_error(&path, &error)),
-        }
-        fs::read(&path).map(Some).map_err(|error| state_error(&path, &error))
+            Err(error) => return Err(failed(error)),
+        };
+        refuse_shared(&path, &file.metadata().map_err(failed)?, "chmod 600")?;
+        Ok(Some(file))
     }
 
     /// Creates a file with this content unless it exists, and returns the content that is there afterwards: of several
@@ -98,7 +111,7 @@ impl StateDirectory {
 /// [`ErrorKind::AlreadyExists`] if anything has that name; any other failure of the file system.
 pub fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     options.mode(0o600);
     let file = options.open(path)?;

@@ -98,7 +98,7 @@ fn measure(
     let key = send_keys(&mut at_client, parameters, &elements, &mut rng)?;
     let keys = receive_keys(&mut at_server, parameters, &elements)?;
     let client = ClientLayer::new(packing, parameters, PRIME)?;
-    let server = ServerLayer::in_form(form, packing.clone(), parameters, PRIME, &weights, &bias)?;
+    let server = ServerLayer::in_form(form, packing.clone(), parameters, PRIME, weights[..].into(), &bias)?;
     let ring = Ring::Prime(PRIME);
     let mut times: [Vec<f64>; 4] = Default::default();
     for repeat in 0..repeats {

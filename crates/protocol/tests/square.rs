@@ -124,7 +124,7 @@ fn a_layer_reads_the_squares_without_another_round() {
             packing.clone(),
             &keys.parameters,
             prime,
-            &weights,
+            weights[..].into(),
             &bias,
         )
         .unwrap();
@@ -154,7 +154,7 @@ fn the_budget_decides_what_is_fused() {
             packing.clone(),
             parameters,
             prime,
-            &weights,
+            weights[..].into(),
             &[0; 100],
         );
         assert_eq!(server.is_ok(), fused);

@@ -1,14 +1,17 @@
 //! Coefficient storage aligned to cache lines, so that no vector load straddles two of them.
 //!
 //! Polynomials come and go by the hundred kilobytes. A general allocator gives such memory back to the system and faults it in
-//! again page by page, so a bounded number of lines is kept for the next buffer of the same size, of whichever thread.
+//! again page by page, so a bounded number of lines is kept for the next buffer of the same size, of whichever thread. They are kept in
+//! several shelves, each behind a lock of its own: a thread begins with one, and goes on to the others where that has none or is full.
+//! It never waits for a lock: a shelf in use counts as one that has none.
 //!
 //! Every buffer is erased when it is dropped: most of what a polynomial passes through on its way is secret, and what is kept is
 //! handed to other sessions. Lines that are kept are therefore zero, and a buffer of zeros costs nothing more.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use bytemuck::{Pod, Zeroable};
 use zeroize::{ZeroizeOnDrop, optimization_barrier};
@@ -26,20 +29,40 @@ pub struct Buffer {
     lines: Vec<Line>,
 }
 
-/// The lines that are kept, all zero, by their number.
+/// The lines that are kept on one shelf, all zero, by their number. No two shelves share a cache line.
+#[repr(align(64))]
+struct Shelf(Mutex<Spare>);
+
 struct Spare {
     by_length: BTreeMap<usize, Vec<Vec<Line>>>,
     lines: usize,
 }
 
-/// 64 MiB in the process.
-const MAX_SPARE_LINES: usize = (64 << 20) / size_of::<Line>();
+/// 4 MiB on each shelf, 64 MiB in the process.
+const MAX_SPARE_LINES: usize = (4 << 20) / size_of::<Line>();
+const SHELVES: usize = 16;
 
-static SPARE: Mutex<Spare> = Mutex::new(Spare { by_length: BTreeMap::new(), lines: 0 });
+static SPARE: [Shelf; SHELVES] =
+    [const { Shelf(Mutex::new(Spare { by_length: BTreeMap::new(), lines: 0 })) }; SHELVES];
 
-/// What is kept is sound after any panic: lines are moved in and out whole.
-fn all_spare() -> MutexGuard<'static, Spare> {
-    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Threads so far that have used a shelf.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Where this thread begins.
+    static FIRST: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The shelves that nobody else uses now, one after the other.
+fn free_shelves() -> impl Iterator<Item = MutexGuard<'static, Spare>> {
+    // A thread that ends drops what it has after its own variables.
+    let first = FIRST.try_with(|first| *first).unwrap_or_default();
+    (0..SHELVES).filter_map(move |step| match SPARE[first.wrapping_add(step) % SHELVES].0.try_lock() {
+        Ok(spare) => Some(spare),
+        // What is kept is sound after any panic: lines are moved in and out whole.
+        Err(TryLockError::Poisoned(spare)) => Some(spare.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    })
 }
 
 impl Spare {
@@ -65,7 +88,7 @@ impl Buffer {
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
         let length = len.div_ceil(LANES);
-        let kept = all_spare().take(length);
+        let kept = free_shelves().find_map(|mut spare| spare.take(length));
         Self { lines: kept.unwrap_or_else(|| vec![Line::zeroed(); length]) }
     }
 
@@ -100,8 +123,14 @@ impl Clone for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         self.erase();
-        // What is too much is freed without the lock.
-        let _free = all_spare().keep(std::mem::take(&mut self.lines));
+        let mut lines = std::mem::take(&mut self.lines);
+        for mut spare in free_shelves() {
+            lines = spare.keep(lines);
+            if lines.is_empty() {
+                break;
+            }
+        }
+        // What is too much is freed without a lock.
     }
 }
 
@@ -152,11 +181,15 @@ mod tests {
         let words = vec![7; 1 << 17];
         let buffers: Vec<Buffer> = (0..80).map(|_| Buffer::from(&words[..])).collect();
         drop(buffers);
-        let spare = all_spare();
-        assert!(spare.by_length.values().flatten().flatten().all(|line| line.0 == [0; LANES]));
-        assert!(spare.lines <= MAX_SPARE_LINES);
-        let kept = spare.by_length.iter().map(|(length, kept)| length * kept.len()).sum::<usize>();
-        assert_eq!(spare.lines, kept);
+        let mut kept = 0;
+        for spare in free_shelves() {
+            assert!(spare.by_length.values().flatten().flatten().all(|line| line.0 == [0; LANES]));
+            assert!(spare.lines <= MAX_SPARE_LINES);
+            let lines = spare.by_length.iter().map(|(length, kept)| length * kept.len()).sum::<usize>();
+            assert_eq!(spare.lines, lines);
+            kept += lines;
+        }
+        assert!(kept > 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! - [`GaloisElement`], [`EvalPermutation`]: the automorphisms `X -> X^g` in both domains.
 //! - [`Accumulator`], [`Modulus::dot`]: sums of products with one reduction at the end.
 //! - [`Conversion`]: residues modulo some primes to residues modulo others.
+//! - [`Words`]: what does not change any more, where it was made or in a [`Region`] that is shared.
 //! - [`sample`]: uniform, ternary, error and flooding polynomials.
 //!
 //! Threat model: coefficients may be secret. No operation on them branches or indexes by a value, except
@@ -29,6 +30,7 @@ mod prime;
 mod rescale;
 pub mod sample;
 mod slices;
+mod words;
 
 pub use accumulate::{Accumulator, Ending};
 #[doc(hidden)]
@@ -44,3 +46,4 @@ pub use modulus::{Modulus, Shoup};
 pub use ntt::Ntt;
 pub use poly::{Coeff, Domain, Eval, Poly};
 pub use prime::is_prime;
+pub use words::{Extent, Region, Words};

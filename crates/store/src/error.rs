@@ -88,6 +88,12 @@ pub enum StoreError {
         /// What failed.
         source: io::Error,
     },
+    /// A file of encoded weights is not what was written.
+    #[error("the encoded weights {path} are damaged, or another model's", path = path.display())]
+    DamagedWeights {
+        /// Its file.
+        path: PathBuf,
+    },
     /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] NetError),

@@ -1,4 +1,5 @@
-//! What a party keeps between sessions: pairings with peers, one-time material that was made with them, and uploads of public keys.
+//! What a party keeps between sessions: pairings with peers, one-time material that was made with them, uploads of public keys, and a
+//! model's [encoded weights](SharedWeights).
 //!
 //! Material used twice reveals secrets: two predictions with one garbled table give both labels of a wire, two openings under one mask
 //! their difference. So material moves (nothing here can be cloned), a name never returns, and [`Stock::take`] makes "used" durable before
@@ -15,6 +16,7 @@
 //! index's locks say nothing to other machines. Who reads the state directory, its key
 //! included, reads what was not used yet; who copies it, or restores it from a backup, undoes all of this.
 
+mod arch;
 mod error;
 mod files;
 mod index;
@@ -25,6 +27,7 @@ mod stock;
 #[cfg(test)]
 mod tests;
 mod uploads;
+mod weights;
 
 pub use error::StoreError;
 pub use files::free_bytes;
@@ -32,6 +35,7 @@ pub use name::{MaterialId, PairingId};
 pub use pairing::{Pairing, PairingEntry, Secret};
 pub use stock::{Held, Limits, Stock};
 pub use uploads::{Upload, Uploads};
+pub use weights::{Contents, SharedWeights};
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 

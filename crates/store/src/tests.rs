@@ -3,6 +3,7 @@
 
 mod crashes;
 mod uploads;
+mod weights;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -6,11 +6,11 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,6 +82,25 @@ def list_models(
     return [OfferedModel(**model) for model in json.loads(text)]
 
 
+class ClientKeywords(TypedDict, total=False):
+    """Keywords of `lanner.Client` that say which server and model are trusted, and what they may take.
+
+    Files are named by their paths; no key is ever given itself.
+    """
+
+    model: str | None
+    pin: str | None
+    ca: str | Path | None
+    cert: str | Path | None
+    key: str | Path | None
+    pin_model: str | None
+    insecure_plaintext: bool
+    timeout: float
+    max_memory: str | int | None
+    max_seconds: int | None
+    keys: str | Path | None
+
+
 class Client:
     """A session with a server: connects, shakes hands and does the set-up when made; close it when done.
 
@@ -111,7 +130,7 @@ class Client:
 
     Attributes:
         address: The server's, ``HOST:PORT``.
-        manifest: What the server told of the model: input, output, mode and limits.
+        manifest: What the server told of the model: input, output, mode and limits; named as it was asked for.
         sessions: How many sessions there were: one, and one more for each that ended under a prediction.
 
     Raises:
@@ -156,7 +175,9 @@ class Client:
         }
         self._native: _native.NativeClient | None = None
         self._native = self._connect()
-        self.manifest = Manifest.parse(self._native.manifest(), self.address)
+        manifest = Manifest.parse(self._native.manifest(), self.address)
+        # The server may offer it by another name than its file has.
+        self.manifest = manifest if model is None else replace(manifest, name=model)
         self.sessions = 1
 
     def _connect(self) -> _native.NativeClient:

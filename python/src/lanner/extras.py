@@ -15,6 +15,7 @@ EXTRAS = {
     "plots": ("matplotlib",),
     "gateway": ("fastapi", "uvicorn"),
     "otel": ("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"),
+    "ray": ("ray[data]",),
 }
 
 
@@ -44,6 +45,7 @@ OPTIONAL = {
     "uvicorn": Optional("gateway", "lanner gateway", "uvicorn"),
     "opentelemetry.sdk": Optional("otel", "traces of servers and gateways", "opentelemetry-sdk"),
     "opentelemetry.exporter": Optional("otel", "sending traces", "opentelemetry-exporter-otlp-proto-http"),
+    "ray": Optional("ray", "many predictions: --ray", "ray[data]"),
 }
 
 

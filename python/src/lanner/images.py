@@ -191,7 +191,7 @@ def decode_image(source: Path | BinaryIO, where: str = "picture") -> Image.Image
         raise InputError("this is no PNG or JPEG picture", where=where, fix="give one, as a whole file") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(
-            f"cannot be read as a PNG or JPEG picture ({why(error)})", where=where, fix="give a whole file"
+            f"this cannot be read as a PNG or JPEG picture ({why(error)})", where=where, fix="give a whole file"
         ) from None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,9 @@ from lanner.wording import counted
 PICTURES = (".png", ".jpg", ".jpeg")
 NUMPY = (".npy", ".npz")
 TABLES = (*NUMPY, ".csv")
+
+#: Samples of a file that are in memory at once where it is read as it is used.
+ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,33 @@ def fit_sources(sources: Sequence[Source], manifest: Manifest) -> list[Sample]:
         InputError: If a shape or a range does not fit, or a picture is given to a model that describes none.
     """
     return [sample for source in sources for sample in _fit_source(source, manifest)]
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """The files that paths stand for, a folder for those in it; each is there and of a known kind.
+
+    Raises:
+        InputError: If a file is missing or of an unknown kind, or a folder has none.
+    """
+    files = [file for path in paths for file in _files_of(path)]
+    for file in files:
+        _check_kind(file)
+    return files
+
+
+def each_sample(files: Sequence[Path], manifest: Manifest) -> Iterator[Sample]:
+    """The samples of files, checked against a model one after the other as they are asked for.
+
+    Of a ``.npy`` file no more than `ROWS` samples are in memory at once.
+
+    Raises:
+        InputError: As `read_sources` and `fit_sources`, when its turn comes.
+    """
+    for file in files:
+        if file.suffix.lower() == ".npy":
+            yield from _each_row(file, manifest)
+        else:
+            yield from _fit_source(_read_source(file), manifest)
 
 
 def stack_sources(
@@ -123,9 +153,9 @@ def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:
     finite = np.isfinite(converted)
     if not finite.all():
         place = tuple(map(int, np.argwhere(~finite)[0]))
-        raise InputError(
-            f"element {list(place)} is {array[place]}", where=where, fix="give finite numbers within float32"
-        )
+        # A number of the input is told to nobody, not even by its owner's terminal or log.
+        told = "beyond float32" if np.isfinite(array[place]) else str(array[place])
+        raise InputError(f"element {list(place)} is {told}", where=where, fix="give finite numbers within float32")
     return converted
 
 
@@ -150,7 +180,7 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     """Check that every element is in the range that the model accepts.
 
     Raises:
-        InputError: Naming the first element that is not, and the limit.
+        InputError: Naming the place of the first element that is not, and the limits; its value is the client's alone.
     """
     low, high, unit = entry.limits()
     # Less than half a unit beyond the range rounds back into it.
@@ -160,7 +190,7 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
         least, most = (np.broadcast_to(end, values.shape)[place] for end in (low, high))
         of = "" if entry.features is None else f" of feature {place[entry.features.axis - len(entry.shape)]}"
         raise InputError(
-            f"element {list(place)} is {values[place]:.6g}, outside the accepted range{of} [{least:.6g}, {most:.6g}]",
+            f"element {list(place)} is outside the accepted range{of} [{least:.6g}, {most:.6g}]",
             where=where,
             fix="scale the input as the model's owner did, or have the model compiled for such inputs",
         )
@@ -168,16 +198,31 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
 
 def _read_source(path: Path) -> Source:
     suffix = path.suffix.lower()
-    check_file(path, InputError)
+    _check_kind(path)
     if suffix in PICTURES:
         open_image(path)
         return Source(path, None)
-    if suffix == ".csv":
-        return Source(path, _read_csv(path))
-    if suffix in TABLES:
-        return Source(path, load_array(path))
-    known = ", ".join((*TABLES, *PICTURES))
-    raise InputError(f"files of kind {suffix or 'without a suffix'} are not read", where=str(path), fix=f"give {known}")
+    return Source(path, _read_csv(path) if suffix == ".csv" else load_array(path))
+
+
+def _check_kind(path: Path) -> None:
+    check_file(path, InputError)
+    suffix, known = path.suffix.lower(), (*TABLES, *PICTURES)
+    if suffix not in known:
+        kind = suffix or "without a suffix"
+        raise InputError(f"files of kind {kind} are not read", where=str(path), fix=f"give {', '.join(known)}")
+
+
+def _each_row(path: Path, manifest: Manifest) -> Iterator[Sample]:
+    """The samples of a ``.npy`` file, which stays on the disk but for those at hand."""
+    entry = manifest.input
+    values = as_batch(_load_numpy(path, "x", lazily=True), entry, str(path))
+    for start in range(0, len(values), ROWS):
+        where = str(path) if start == 0 else f"{path}, from row {start}"
+        rows = to_float32(values[start : start + ROWS], where)
+        check_range(rows, entry, where)
+        for index, sample in enumerate(rows, start):
+            yield Sample(str(path), index, sample)
 
 
 def _files_of(path: Path) -> list[Path]:
@@ -251,7 +296,8 @@ def read_rows(lines: Iterable[str], where: str) -> NDArray[np.float32]:
     """The rows of comma-separated numbers, shape (rows, columns); blank lines are skipped, and there is no header.
 
     Raises:
-        InputError: If they are no numbers, not finite, not of equal length, or none; `where` is named.
+        InputError: If they are no numbers, not finite, not of equal length, or none; `where` and the place are named,
+            what stands there is not.
     """
     rows: list[list[float]] = []
     reader = csv.reader(lines)
@@ -276,18 +322,25 @@ def _not_csv(error: Exception, where: str) -> InputError:
 
 
 def _csv_row(fields: Sequence[str], where: str) -> list[float]:
-    return [_number(field, where) for field in fields]
+    return [_number(field, number, where) for number, field in enumerate(fields, 1)]
 
 
-def _number(field: str, where: str) -> float:
+def _number(field: str, number: int, where: str) -> float:
     try:
         return float(field)
     except ValueError:
-        raise InputError(f"{field!r} is no number", where=where, fix="give numbers only, without a header") from None
+        raise InputError(
+            f"field {number} is no number",
+            where=where,
+            fix="give numbers alone, with commas between them and a decimal point, without a header",
+        ) from None
 
 
-def _load_numpy(path: Path, member: str) -> NDArray[Any]:
-    """The array of a ``.npy`` file, or the named one of a ``.npz`` file. Pickles are never loaded."""
+def _load_numpy(path: Path, member: str, *, lazily: bool = False) -> NDArray[Any]:
+    """The array of a ``.npy`` file, or the named one of a ``.npz`` file. Pickles are never loaded.
+
+    `lazily` leaves what a ``.npy`` file holds on the disk until it is used.
+    """
     check_file(path, InputError)
     if path.suffix.lower() not in NUMPY:
         raise InputError(
@@ -296,7 +349,7 @@ def _load_numpy(path: Path, member: str) -> NDArray[Any]:
             fix=f"give {' or '.join(NUMPY)}",
         )
     try:
-        loaded = np.load(path, allow_pickle=False)
+        loaded = np.load(path, mmap_mode="r" if lazily else None, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
         with loaded:

@@ -11,6 +11,7 @@ from typing import Any, Self
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
 from lanner.files import check_file
+from lanner.freed import give_back_freed
 from lanner.interrupts import interruptible
 from lanner.model import Model, as_model
 from lanner.state import state_directory
@@ -41,6 +42,9 @@ class Server:
             half; a quarter of what is free there, and 16 GiB at most, if left out. With 0 nothing is kept.
         max_keys: Bytes of uploaded keys that are kept on disk, of which those go first that were used least recently; a
             quarter of what is free there, and 4 GiB at most, if left out. With 0 every session is sent its keys.
+        share_weights: A directory in which servers of this machine keep encoded weights, which all that serve a model
+            map once: the first writes them. They are as secret as the model, and nobody else may enter it. If left out,
+            the server keeps weights of its own.
         timeout: Seconds without a byte after which a session is closed in the middle of a request. Between requests a
             session is waited for that long too, and 15 minutes at least.
         insecure_plaintext: Whether to speak without TLS.
@@ -66,6 +70,7 @@ class Server:
         max_material: int | None = None,
         max_stock: int | None = None,
         max_keys: int | None = None,
+        share_weights: str | Path | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         insecure_plaintext: bool = False,
     ) -> None:
@@ -91,12 +96,16 @@ class Server:
             "max_material": max_material,
             "max_stock": max_stock,
             "max_keys": max_keys,
+            "share_weights": _text(share_weights),
             "timeout": timeout,
             "insecure_plaintext": insecure_plaintext,
         }
         natives = [(name, model.native) for name, model in self.models.items()]
         with native_errors(listen):
             self._native = _native.NativeServer(natives, json.dumps(config))
+        if share_weights is not None:
+            # Whoever encoded has what it took in the heap still, beside the file.
+            give_back_freed()
 
     def start(self) -> None:
         """Listen and serve on threads of the native module; returns when clients can connect.

@@ -22,6 +22,10 @@ def test_paths_stand_for_the_models_in_them(tiny_label: Path, tiny_logits: Path)
     assert list(lanner.Server([tiny_label, lanner.load(tiny_logits)]).models) == ["tiny_label", "tiny_logits"]
     with lanner.Server(tiny_label) as server, lanner.Client(server.address, pin=server.fingerprint) as client:
         assert client.manifest.name == "tiny_label"
+    with lanner.Server({"offered": tiny_label}) as server:
+        for name, known in (("offered", "offered"), (None, "tiny_label")):
+            with lanner.Client(server.address, pin=server.fingerprint, model=name) as client:
+                assert client.manifest.name == known
 
 
 def test_a_server_lists_its_models(tiny_label: Path, tiny_logits: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -16,15 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from helpers.callers import Caller, request_of
 from helpers.documents import ROOT, blocks
+from helpers.expressions import ADDED_LABELS, check_expression, expressions
 from helpers.models import tiny_samples
 from helpers.processes import gateway, serving
 from lanner.telemetry.records import MODEL_ENDINGS, OTHER_ENDINGS
 
 PAGE = ROOT / "docs" / "how-to" / "watch-a-server.md"
 SCHEMAS = ROOT / "tools" / "tests" / "schemas"
-
-#: Labels that Prometheus adds, and that of a histogram's buckets.
-ADDED_LABELS = {"instance", "job", "le"}
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +78,6 @@ def test_page_shows_a_job_that_prometheus_reads() -> None:
     jsonschema.validate(yaml.safe_load(job.text), json.loads((SCHEMAS / "prometheus.json").read_text()))
 
 
-def expressions() -> dict[str, str]:
-    """Every expression of the dashboard and of the alerts, by where it stands."""
-    panels = json.loads((ROOT / "deploy" / "grafana" / "lanner.json").read_text())["panels"]
-    alerts: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())
-    found = {
-        f"{panel['title']} {target['refId']}": target["expr"] for panel in panels for target in panel.get("targets", ())
-    }
-    return found | {rule["alert"]: rule["expr"] for group in alerts["groups"] for rule in group["rules"]}
-
-
 @pytest.mark.parametrize("place", expressions())
 def test_expression_asks_for_what_is_told(told: dict[str, list[Metric]], place: str) -> None:
     check_expression(expressions()[place], [metric for metrics in told.values() for metric in metrics])
@@ -106,20 +93,3 @@ def test_expression_with_what_is_not_told_is_found(told: dict[str, list[Metric]]
     ):
         with pytest.raises(AssertionError):
             check_expression(expression, told["server"])
-
-
-def check_expression(expression: str, metrics: list[Metric]) -> None:
-    """Check that names, labels and endings occur, and that brackets are closed; no more of the language is read."""
-    samples = [sample for metric in metrics for sample in metric.samples]
-    selectors = re.findall(r"\b((?:lanner|process)_\w+)(?:\{([^}]*)\})?", expression)
-    grouped = {label for labels in re.findall(r"\bby \(([^)]*)\)", expression) for label in re.findall(r"\w+", labels)}
-    for name, matchers in selectors:
-        labels = {label for sample in samples if sample.name == name for label in sample.labels} | ADDED_LABELS
-        assert any(sample.name == name for sample in samples), name
-        matched = dict(re.findall(r'(\w+)(?:=|!=|=~|!~)"([^"]*)"', matchers))
-        assert set(matched) | grouped <= labels, (name, set(matched) | grouped)
-        asked = set(re.findall(r"\w+", matched.get("ending", "")))
-        assert asked <= {*MODEL_ENDINGS, *OTHER_ENDINGS}, asked
-    assert selectors or expression.startswith("up{"), expression
-    for opening, closing in ("()", "{}", "[]"):
-        assert expression.count(opening) == expression.count(closing), expression

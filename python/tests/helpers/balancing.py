@@ -1,9 +1,10 @@
-"""Balancers of TCP connections that keep a client to its server, and clients with addresses of their own."""
+"""Balancers of TCP connections that keep a client to its server, clients with addresses or versions of their own."""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -18,9 +19,16 @@ from helpers.processes import HUNG
 Choose = Callable[[str], socket.socket]
 
 
+#: Where the wire version stands in a party's first message without TLS, behind the frame's head and the magic.
+_VERSION = slice(14, 18)
+
+
 @contextmanager
-def listening(choose: Choose) -> Iterator[str]:
-    """Join every connection with the one that is chosen for its source, until the block ends; yields the address."""
+def listening(choose: Choose, forth: int = 0, back: int = 0) -> Iterator[str]:
+    """Join every connection with the one that is chosen for its source, until the block ends; yields the address.
+
+    `forth` and `back` are added to the wire version that who connects, and who is connected to, says in the beginning.
+    """
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
 
     def serve() -> None:
@@ -34,7 +42,7 @@ def listening(choose: Choose) -> Iterator[str]:
             except OSError:
                 near.close()
                 continue
-            for ends in ((near, far), (far, near)):
+            for ends in ((near, far, forth), (far, near, back)):
                 threading.Thread(target=_carry, args=ends, daemon=True).start()
 
     threading.Thread(target=serve, daemon=True).start()
@@ -44,15 +52,44 @@ def listening(choose: Choose) -> Iterator[str]:
         listener.close()
 
 
-def _carry(source: socket.socket, target: socket.socket) -> None:
+def _carry(source: socket.socket, target: socket.socket, added: int) -> None:
     """Carry bytes one way; an end is passed on, and a break ends both ways."""
     try:
+        if added:
+            target.sendall(_of_version(source.recv(_VERSION.stop, socket.MSG_WAITALL), added))
         while piece := source.recv(1 << 16):
             target.sendall(piece)
         target.shutdown(socket.SHUT_WR)
     except OSError:
         source.close()
         target.close()
+
+
+def _of_version(beginning: bytes, added: int) -> bytes:
+    """The beginning of a first message, with another version."""
+    if len(beginning) < _VERSION.stop:
+        return beginning
+    (version,) = struct.unpack("<I", beginning[_VERSION])
+    return beginning[: _VERSION.start] + struct.pack("<I", version + added)
+
+
+@contextmanager
+def server_before(address: str) -> Iterator[str]:
+    """A server without TLS, as it would be if its build were of the wire version before; yields where it is reached."""
+    with listening(_connecting_to(address), forth=1, back=-1) as reached:
+        yield reached
+
+
+@contextmanager
+def client_before(address: str) -> Iterator[str]:
+    """Where a client without TLS connects to reach a server as if its own build were of the wire version before."""
+    with listening(_connecting_to(address), forth=-1, back=1) as reached:
+        yield reached
+
+
+def _connecting_to(address: str) -> Choose:
+    host, port = address.rsplit(":", 1)
+    return lambda _: socket.create_connection((host, int(port)), timeout=HUNG)
 
 
 def coming_from(source: str, address: str) -> Choose:

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use lanner_ring::{Ntt, RnsBasis};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use lanner_ring::{Buffer, Extent, Ntt, RnsBasis, Words};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
+use super::encoded::{Encoded, check_length};
 use super::slots::Slots;
 use super::{center, largest_norm};
 use crate::combination::BLOCK;
@@ -25,14 +26,21 @@ pub struct PeriodicEncoder {
 
 /// A plaintext whose slots repeat, ready to multiply extended ciphertexts of some number of limbs and of fewer.
 ///
-/// It usually holds weights: it is zeroized when dropped and has neither `Debug` nor `==`.
+/// It usually holds weights: it is erased when dropped and has neither `Debug` nor `==`.
 pub struct PeriodicMultiplier {
     parameters: Parameters,
     /// For each limb and then the special modulus, one value for each `run` of the transform's.
-    values: Vec<Vec<u64>>,
+    values: Words,
+    limbs: usize,
     run: usize,
     /// A public bound on the 2-norm of its coefficients.
     norm: f64,
+}
+
+/// What is known of a [`PeriodicMultiplier`] but its words.
+pub struct PeriodicForm {
+    encoder: PeriodicEncoder,
+    limbs: usize,
 }
 
 impl PeriodicEncoder {
@@ -60,16 +68,35 @@ impl PeriodicEncoder {
         let (parameters, t) = (self.modulus.parameters(), self.modulus.value());
         let coefficients = Zeroizing::new(self.slots.interpolate(values, t)?);
         parameters.key_switching(limbs)?;
-        let special = self.transforms.last().into_iter();
-        let over = |transform: &Ntt| {
-            let residue = |value: &u64| transform.modulus().reduce_signed(center(*value, t));
-            let mut values: Vec<u64> = coefficients.iter().map(residue).collect();
-            transform.forward(&mut values);
-            values
-        };
-        let values = self.transforms[..limbs].iter().chain(special).map(over).collect();
-        let norm = largest_norm(coefficients.len(), t);
-        Ok(PeriodicMultiplier { parameters: parameters.clone(), values, run: self.run, norm })
+        let transforms = self.transforms[..limbs].iter().chain(self.transforms.last());
+        let mut values = Buffer::zeroed(coefficients.len() * (limbs + 1));
+        for (transform, values) in transforms.zip(values.chunks_exact_mut(coefficients.len())) {
+            for (value, coefficient) in values.iter_mut().zip(coefficients.iter()) {
+                *value = transform.modulus().reduce_signed(center(*coefficient, t));
+            }
+            transform.forward(values);
+        }
+        Ok(self.over(values.into(), limbs))
+    }
+
+    /// What is known of a [multiplier](Self::multiplier) of so many limbs but its words.
+    ///
+    /// # Errors
+    /// [`BfvError::Limbs`] unless the parameters have so many; [`BfvError::NoSpecialModulus`].
+    pub fn form(&self, limbs: usize) -> Result<PeriodicForm, BfvError> {
+        self.modulus.parameters().key_switching(limbs)?;
+        Ok(PeriodicForm { encoder: self.clone(), limbs })
+    }
+
+    /// Values of the transform that are kept modulo each prime.
+    fn different(&self) -> usize {
+        self.modulus.parameters().degree() / self.run
+    }
+
+    fn over(&self, values: Words, limbs: usize) -> PeriodicMultiplier {
+        let (parameters, run) = (self.modulus.parameters().clone(), self.run);
+        let norm = largest_norm(self.different(), self.modulus.value());
+        PeriodicMultiplier { parameters, values, limbs, run, norm }
     }
 }
 
@@ -91,24 +118,38 @@ impl PeriodicMultiplier {
 
     /// The values modulo that limb of a basis that [`Self::check_covers`].
     pub(crate) fn values(&self, basis: &RnsBasis, limb: usize) -> &[u64] {
-        let last = self.values.len() - 1;
-        &self.values[if limb + 1 == basis.len() { last } else { limb }]
+        let each = self.parameters.degree() / self.run;
+        let place = if limb + 1 == basis.len() { self.limbs } else { limb };
+        &self.values[place * each..(place + 1) * each]
     }
 
     /// # Errors
     /// [`BfvError::Mismatch`] unless `basis` is of the factor's parameters, of no more limbs, and has the special modulus behind them.
     pub(crate) fn check_covers(&self, basis: &RnsBasis) -> Result<(), BfvError> {
         let limbs = basis.len() - 1;
-        let covers = (1..self.values.len()).contains(&limbs)
+        let covers = (1..=self.limbs).contains(&limbs)
             && self.parameters.key_switching(limbs).is_ok_and(|own| own.same(basis));
         if covers { Ok(()) } else { Err(BfvError::Mismatch { what: "the bases of ciphertext and factor" }) }
     }
 }
 
-impl Drop for PeriodicMultiplier {
-    fn drop(&mut self) {
-        self.values.iter_mut().for_each(Zeroize::zeroize);
+impl Encoded for PeriodicMultiplier {
+    type Form = PeriodicForm;
+
+    fn length(form: &PeriodicForm) -> usize {
+        form.encoder.different() * (form.limbs + 1)
+    }
+
+    fn words(&self) -> Vec<&[u64]> {
+        // A buffer's last line may be longer.
+        vec![&self.values[..self.parameters.degree() / self.run * (self.limbs + 1)]]
+    }
+
+    fn over(form: &PeriodicForm, words: Extent) -> Result<Self, BfvError> {
+        check_length(&words, Self::length(form))?;
+        Ok(form.encoder.over(words.into(), form.limbs))
     }
 }
 
+/// The words erase themselves.
 impl ZeroizeOnDrop for PeriodicMultiplier {}

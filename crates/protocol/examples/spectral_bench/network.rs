@@ -200,7 +200,7 @@ fn run_layer(
             let kernel = Kernel::new(
                 program,
                 Samples::ONE,
-                &weighted.weights,
+                weighted.weights[..].into(),
                 &bias,
                 &setting.parameters,
                 before,

@@ -16,7 +16,8 @@ use crate::Samples;
 use crate::linear::keys::ClientKeys;
 use crate::linear::{Convolution, Sets, layer_name};
 use crate::step::{
-    BoxedStep, Built, Client, Encrypted, KeyUse, Memory, ModelParts, Needs, Server, Spec, ValueType, Work,
+    BoxedStep, Built, Client, Encrypted, KeyUse, LayerWeights, Memory, ModelParts, Needs, Server, Spec,
+    ValueType, Work,
 };
 
 /// A linear layer.
@@ -198,7 +199,7 @@ impl Built for BuiltLinear {
         let kernel = Kernel::new(
             &program,
             spec.samples,
-            weights.weight,
+            LayerWeights::shared(weights.weight, model.shared()),
             &weights.bias,
             &parameters,
             limbs,

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use lanner_bfv::{
-    Ciphertext, EvaluationKeys, Evaluator, Factor, HoistedTerms, Multiplier, Parameters, PeriodicMultiplier,
-    Plaintext, Product, SlotEncoder,
+    BfvError, Ciphertext, Encoded, EvaluationKeys, Evaluator, Factor, HoistedTerms, Multiplier,
+    MultiplierForm, Parameters, PeriodicForm, PeriodicMultiplier, Plaintext, Product, SlotEncoder,
 };
 use lanner_primitives::parallel;
+use lanner_ring::Extent;
 use zeroize::Zeroizing;
 
 use super::primes::residue;
@@ -15,6 +16,7 @@ use crate::ProtocolError;
 use crate::Samples;
 use crate::linear::gazelle::galois_element;
 use crate::linear::gazelle::packing::Rotation;
+use crate::step::{LayerWeights, moduli};
 
 /// A layer's weights modulo some primes, ready to multiply.
 pub struct Kernel {
@@ -51,6 +53,37 @@ impl Diagonal {
     }
 }
 
+/// What is known of a diagonal but its words.
+enum DiagonalForm {
+    Slots(MultiplierForm),
+    Periodic(PeriodicForm),
+}
+
+impl Encoded for Diagonal {
+    type Form = DiagonalForm;
+
+    fn length(form: &DiagonalForm) -> usize {
+        match form {
+            DiagonalForm::Slots(form) => Multiplier::length(form),
+            DiagonalForm::Periodic(form) => PeriodicMultiplier::length(form),
+        }
+    }
+
+    fn words(&self) -> Vec<&[u64]> {
+        match self {
+            Self::Slots(values) => values.words(),
+            Self::Periodic(values) => values.words(),
+        }
+    }
+
+    fn over(form: &DiagonalForm, words: Extent) -> Result<Self, BfvError> {
+        Ok(match form {
+            DiagonalForm::Slots(form) => Self::Slots(Multiplier::over(form, words)?),
+            DiagonalForm::Periodic(form) => Self::Periodic(PeriodicMultiplier::over(form, words)?),
+        })
+    }
+}
+
 impl Kernel {
     /// Encodes a layer's weights, and one bias for each output element, for inputs of so many limbs with these samples.
     ///
@@ -59,7 +92,7 @@ impl Kernel {
     pub fn new(
         program: &Program,
         samples: Samples,
-        weights: &[i64],
+        weights: LayerWeights<'_>,
         bias: &[i128],
         parameters: &Parameters,
         limbs: usize,
@@ -75,15 +108,21 @@ impl Kernel {
             let (baby, giant) = program.split(diagonal);
             (babies[&baby], giants[&giant])
         });
-        let residues =
-            parallel::map(encoders, |encoder| Residues::new(program, samples, weights, bias, limbs, encoder));
+        let residues = encoders.iter().map(|encoder| {
+            let (form, prime) = (form(program, samples, limbs, encoder)?, encoder.modulus().value());
+            let purpose = ("diagonals", program, samples, moduli(parameters), prime, limbs);
+            let make = || diagonals(program, samples, &weights, limbs, encoder);
+            let diagonals = weights.encoded_by(&purpose, &form, program.diagonals().count(), make)?;
+            Ok(Residues { diagonals, biases: biases(program, samples, bias, encoder)? })
+        });
+        let residues = residues.collect::<Result<_, ProtocolError>>()?;
         Ok(Self {
             parameters: parameters.clone(),
             steps: steps.collect(),
             babies: babies.into_keys().map(|(at, step)| (at, by(Rotation::by(step, slots)))).collect(),
             giants: giants.into_keys().map(|giant| (by(giant.rotation(slots)), giant.output)).collect(),
             folds: program.folds().into_iter().map(by).collect(),
-            residues: residues.into_iter().collect::<Result<_, _>>()?,
+            residues,
         })
     }
 
@@ -174,39 +213,57 @@ impl Kernel {
     }
 }
 
-impl Residues {
-    fn new(
-        program: &Program,
-        samples: Samples,
-        weights: &[i64],
-        bias: &[i128],
-        limbs: usize,
-        encoder: &SlotEncoder,
-    ) -> Result<Self, ProtocolError> {
-        let (slots, prime) = (program.from().slots(), encoder.modulus().value());
-        let numbers: BTreeMap<_, _> =
-            program.diagonals().enumerate().map(|(number, diagonal)| (diagonal, number)).collect();
-        let different = program.period().map_or(slots, |period| 2 * period);
-        let mut values = Zeroizing::new(vec![vec![0; different]; numbers.len()]);
-        program.each_product(|product| {
-            let value: &mut u64 = &mut values[numbers[&product.diagonal]][program.slot(&product)];
-            *value = (*value + residue(weights[product.weight].into(), prime)) % prime;
-        });
-        let periodic =
-            program.period().map(|period| encoder.periodic(period * samples.count())).transpose()?;
-        let encode = |values: &Vec<u64>| {
-            let values = Zeroizing::new(samples.spread(values));
-            Ok(match &periodic {
-                Some(encoder) => Diagonal::Periodic(encoder.multiplier(&values, limbs)?),
-                None => Diagonal::Slots(encoder.compact_multiplier(&values)?.prepare_extended(limbs)?),
-            })
-        };
-        let diagonals =
-            parallel::map(values.iter(), encode).into_iter().collect::<Result<_, ProtocolError>>()?;
-        let residues: Zeroizing<Vec<u64>> = Zeroizing::new(bias.iter().map(|b| residue(*b, prime)).collect());
-        let biases = Samples::ONE.pack(program.to(), &residues);
-        let biases = biases.iter().map(|bias| encoder.encode(&samples.spread(bias)));
-        let biases = biases.collect::<Result<_, _>>()?;
-        Ok(Self { diagonals, biases })
-    }
+/// What is known of a layer's diagonals modulo an encoder's prime.
+fn form(
+    program: &Program,
+    samples: Samples,
+    limbs: usize,
+    encoder: &SlotEncoder,
+) -> Result<DiagonalForm, ProtocolError> {
+    Ok(match program.period() {
+        Some(period) => DiagonalForm::Periodic(encoder.periodic(period * samples.count())?.form(limbs)?),
+        None => DiagonalForm::Slots(MultiplierForm::new(encoder.modulus()).prepare_extended(limbs)?),
+    })
+}
+
+/// A layer's diagonals modulo an encoder's prime.
+fn diagonals(
+    program: &Program,
+    samples: Samples,
+    weights: &[i64],
+    limbs: usize,
+    encoder: &SlotEncoder,
+) -> Result<Vec<Diagonal>, ProtocolError> {
+    let (slots, prime) = (program.from().slots(), encoder.modulus().value());
+    let numbers: BTreeMap<_, _> =
+        program.diagonals().enumerate().map(|(number, diagonal)| (diagonal, number)).collect();
+    let different = program.period().map_or(slots, |period| 2 * period);
+    let mut values = Zeroizing::new(vec![vec![0; different]; numbers.len()]);
+    program.each_product(|product| {
+        let value: &mut u64 = &mut values[numbers[&product.diagonal]][program.slot(&product)];
+        *value = (*value + residue(weights[product.weight].into(), prime)) % prime;
+    });
+    let periodic = program.period().map(|period| encoder.periodic(period * samples.count())).transpose()?;
+    let encode = |values: &Vec<u64>| {
+        let values = Zeroizing::new(samples.spread(values));
+        Ok(match &periodic {
+            Some(encoder) => Diagonal::Periodic(encoder.multiplier(&values, limbs)?),
+            None => Diagonal::Slots(encoder.compact_multiplier(&values)?.prepare_extended(limbs)?),
+        })
+    };
+    parallel::map(values.iter(), encode).into_iter().collect()
+}
+
+/// What is added to each ciphertext of the output, modulo an encoder's prime.
+fn biases(
+    program: &Program,
+    samples: Samples,
+    bias: &[i128],
+    encoder: &SlotEncoder,
+) -> Result<Vec<Plaintext>, ProtocolError> {
+    let prime = encoder.modulus().value();
+    let residues: Zeroizing<Vec<u64>> = Zeroizing::new(bias.iter().map(|b| residue(*b, prime)).collect());
+    let biases = Samples::ONE.pack(program.to(), &residues);
+    let biases = biases.iter().map(|bias| encoder.encode(&samples.spread(bias)));
+    Ok(biases.collect::<Result<_, _>>()?)
 }

@@ -10,6 +10,7 @@
 //! no protocol by name: see `docs/adding-a-protocol.md`.
 
 mod dynamic;
+mod encoded;
 pub(crate) mod encoding;
 mod list;
 mod needs;
@@ -18,6 +19,8 @@ mod shared;
 mod value;
 
 pub use dynamic::{AnyState, BoxedStep, DynStep};
+pub(crate) use encoded::moduli;
+pub use encoded::{EncodedWeights, LayerWeights};
 pub use list::Protocol;
 pub use needs::{EvaluationNeeds, KeyUse, Lifetime, Memory, Needs, SetKeys, SetUp};
 pub(crate) use needs::{LABEL, WORD};

@@ -4,15 +4,27 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::encoded::EncodedWeights;
+
 /// Weights that are ready to multiply, by what they were made of, while a model's steps are made: a loop takes the same at each of its turns.
 #[derive(Default)]
-pub struct Shared(RefCell<HashMap<[u8; 32], Arc<dyn Any + Send + Sync>>>);
+pub struct Shared {
+    made: RefCell<HashMap<[u8; 32], Arc<dyn Any + Send + Sync>>>,
+    encoded: Option<Rc<dyn EncodedWeights>>,
+}
 
 impl Shared {
+    /// What steps share that have their factors from there, or put them there.
+    #[must_use]
+    pub fn with(encoded: Rc<dyn EncodedWeights>) -> Self {
+        Self { made: RefCell::default(), encoded: Some(encoded) }
+    }
+
     /// What was made of these weights for this purpose before, else what is made now.
     ///
     /// # Errors
@@ -23,22 +35,32 @@ impl Shared {
         weights: &[i64],
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<Arc<T>, E> {
-        let mut digest = Sha256::new();
-        digest.update(format!("{purpose:?}").as_bytes());
-        // No purpose ends like this, and the number of weights follows from it.
-        digest.update([0]);
-        for weight in weights {
-            digest.update(weight.to_le_bytes());
-        }
-        let key = digest.finalize().into();
-        let known = self.0.borrow().get(&key).cloned();
+        let key = key(purpose, weights);
+        let known = self.made.borrow().get(&key).cloned();
         if let Some(known) = known.and_then(|known| known.downcast().ok()) {
             return Ok(known);
         }
         let made = Arc::new(make()?);
-        self.0.borrow_mut().insert(key, made.clone());
+        self.made.borrow_mut().insert(key, made.clone());
         Ok(made)
     }
+
+    /// Where factors lie outside of the process, if they do.
+    pub(super) fn encoded(&self) -> Option<&dyn EncodedWeights> {
+        self.encoded.as_deref()
+    }
+}
+
+/// Names what is made of weights for a purpose.
+pub(super) fn key(purpose: &(impl Debug + ?Sized), weights: &[i64]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    digest.update(format!("{purpose:?}").as_bytes());
+    // No purpose ends like this, and the number of weights follows from it.
+    digest.update([0]);
+    for weight in weights {
+        digest.update(weight.to_le_bytes());
+    }
+    digest.finalize().into()
 }
 
 #[cfg(test)]

@@ -22,9 +22,9 @@ impl<'n> Parts<'n> {
         Self { public, private: None, nodes: nodes.collect(), shared: Shared::default() }
     }
 
-    /// What the server knows.
-    pub(super) fn private(network: &'n Network) -> Self {
-        Self { private: Some(network), ..Self::public(network.public()) }
+    /// What the server knows, and where its steps have factors of weights from.
+    pub(super) fn private(network: &'n Network, shared: Shared) -> Self {
+        Self { private: Some(network), shared, ..Self::public(network.public()) }
     }
 
     fn node(&self, name: &str) -> Option<usize> {

@@ -6,7 +6,8 @@ use lanner_graph::{Network, PublicNetwork};
 use lanner_plan::{Action, BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{Client, DynStep, Lifetime, Memory, Server, SetUp, ValueType};
+use lanner_protocol::step::{Client, DynStep, Lifetime, Memory, Server, SetUp, Shared, ValueType};
+use lanner_store::SharedWeights;
 use lanner_wire::Channel;
 
 use super::parts::Parts;
@@ -62,7 +63,25 @@ impl ServedModel {
     /// [`ExecutionError::Plan`] or [`ExecutionError::Step`] naming a layer that does not fit the network, or whose ring or
     /// noise does not fit the parameters.
     pub fn new(network: &Network, plan: &Plan) -> Result<Self, ExecutionError> {
-        let (built, parts) = (plan.build()?, Parts::private(network));
+        Self::with(network, plan, Shared::default())
+    }
+
+    /// As [`Self::new`], with weights that lie in a directory once for all processes that serve the model of this commitment. Whoever is the
+    /// first encodes them.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`ExecutionError::Store`] if the directory or its file cannot be used.
+    pub fn sharing(
+        network: &Network,
+        plan: &Plan,
+        weights: &SharedWeights,
+        commitment: &[u8; 32],
+    ) -> Result<Self, ExecutionError> {
+        weights.of(commitment, |encoded| Self::with(network, plan, Shared::with(encoded)))
+    }
+
+    fn with(network: &Network, plan: &Plan, shared: Shared) -> Result<Self, ExecutionError> {
+        let (built, parts) = (plan.build()?, Parts::private(network, shared));
         // Layer by layer: while one is answered, the requests of the next arrive.
         let runs = (0..built.visits().len()).map(|visit| visit..visit + 1).collect();
         Self::of(built, runs, |step| step.built.server(&step.name, &parts))

@@ -25,6 +25,7 @@ from lanner.model import Model
 from lanner.network import Network
 from lanner.options import Protocols
 from lanner.prediction import Prediction
+from lanner.server import DEFAULT_SESSIONS
 
 #: Predictions timed: the most, unless one takes more than so many seconds.
 REPEATS = ((0.0, 9), (5.0, 5), (20.0, 3))
@@ -62,13 +63,21 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
 
 
 @contextmanager
-def served(case: Case, model: Model, *, metrics: bool = False) -> Iterator[ServerProcess]:
-    """A server of a benchmark's model, in a process of its own."""
+def served(
+    case: Case, model: Model, *, metrics: bool = False, sessions: int = DEFAULT_SESSIONS, host: str = "127.0.0.1"
+) -> Iterator[ServerProcess]:
+    """A server of a benchmark's model, in a process of its own, for so many sessions at once.
+
+    It listens on one of this machine's addresses.
+    """
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "bench.lanner"
         model.save(path)
         limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
-        with ServerProcess([str(path)], metrics=metrics, limits=limits, timeout=PATIENCE) as server:
+        process = ServerProcess(
+            [str(path)], metrics=metrics, limits=limits, timeout=PATIENCE, sessions=sessions, host=host
+        )
+        with process as server:
             yield server
 
 

@@ -15,15 +15,25 @@ from numpy.typing import NDArray
 
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.measure import PATIENCE, check_results, served
+from lanner.cli.on_ray import in_pieces
 from lanner.cli.process import ServerProcess
+from lanner.inputs import samples_of
 from lanner.model import Model
 from lanner.network import Network
 from lanner.options import PACKING_MODES, Protocols
 from lanner.prediction import Prediction
+from lanner.ray.pool import Pool
 
 #: Clients at once, and the inputs of each.
 CLIENTS = (1, 4, 16)
 INPUTS = (1, 8, 64)
+
+#: Workers on a cluster, and the inputs for each.
+WORKERS = (1, 2, 4)
+#: What is called the network between the nodes of one.
+CLUSTER = "cluster"
+
+INPUTS_ON_CLUSTER = 256
 
 #: Inputs that share a request.
 BATCHES = (4, 16)
@@ -55,6 +65,11 @@ def loads(mode: str) -> list[Load]:
         Load(1, most, in_turn=True),
         *packed,
     ]
+
+
+def loads_on_cluster() -> list[Load]:
+    """Each number of workers, with as many inputs for each."""
+    return [Load(workers, INPUTS_ON_CLUSTER) for workers in WORKERS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,31 @@ def throughput(case: Case, protocols: Protocols, network: Network) -> Iterator[T
                 yield _measured(case, model, sample, server, network, load)
 
 
+def throughput_on_cluster(case: Case, protocols: Protocols, host: str) -> Iterator[Throughput]:
+    """Measure a network with each number of workers on a cluster, which is connected to; every result is checked.
+
+    Args:
+        case: The network.
+        protocols: What it is compiled for.
+        host: This machine's address for the workers.
+
+    Raises:
+        LannerError: As `throughput`.
+    """
+    model, sample = case.build(protocols)
+    reference = model.predict_integers(sample)[0][0]
+    with served(case, model, host=host) as server:
+        for load in loads_on_cluster():
+            samples = samples_of(np.broadcast_to(sample, (load.clients * load.inputs, *sample.shape)))
+            with Pool(server.address, server.trusted(), workers=load.clients, ahead=0) as pool:
+                pool.gather()
+                started = time.perf_counter()
+                predictions = list(pool.predict(in_pieces(samples)))
+                seconds = time.perf_counter() - started
+            check_results(case, model, reference, predictions)
+            yield _row(case, model, CLUSTER, load, seconds, _bytes(predictions, load.clients))
+
+
 def _measured(
     case: Case,
     model: Model,
@@ -128,12 +168,15 @@ def _measured(
     seconds = max(end for _, end in ended) - started
     predictions = [prediction for made, _ in ended for prediction in made]
     check_results(case, model, model.predict_integers(sample)[0][0], predictions)
-    transferred = sum(_bytes(made) for made, _ in ended)
+    return _row(case, model, network.name, load, seconds, sum(_bytes(made) for made, _ in ended))
+
+
+def _row(case: Case, model: Model, network: str, load: Load, seconds: float, transferred: int) -> Throughput:
     count = load.clients * load.inputs
     return Throughput(
         name=case.name,
         mode=model.manifest.mode,
-        network=network.name,
+        network=network,
         clients=load.clients,
         inputs=load.inputs,
         in_turn=load.in_turn,
@@ -144,7 +187,7 @@ def _measured(
     )
 
 
-def _bytes(predictions: list[Prediction]) -> int:
-    """What a session sent both ways: its set-up once, and the other phases of each prediction."""
-    setup = predictions[-1].phases["setup"].bytes
+def _bytes(predictions: list[Prediction], sessions: int = 1) -> int:
+    """What sessions sent both ways: the set-up of each, and the other phases of each prediction."""
+    setup = sessions * predictions[-1].phases["setup"].bytes
     return setup + sum(made.phases[phase].bytes for made in predictions for phase in ("offline", "online"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypedDict
 
-from lanner.client import DEFAULT_TIMEOUT, Client
+from lanner.client import DEFAULT_TIMEOUT, Client, ClientKeywords
 from lanner.errors import MisuseError
 from lanner.files import check_file, why
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
@@ -308,9 +308,12 @@ class Peer:
 
     def connect(self, state_dir: Path, watch: SetUpWatch | None = None) -> Client:
         """Connect, shake hands and do the set-up, unless material is kept in a state directory."""
+        return Client(self.address, state_dir=state_dir, watch=watch, **self.keywords())
+
+    def keywords(self) -> ClientKeywords:
+        """The model, what makes the server trusted, and what the model may take, as `lanner.Client` takes them."""
         trust = self.trust
-        return Client(
-            self.address,
+        return ClientKeywords(
             model=self.model,
             pin=trust.pin,
             ca=trust.ca,
@@ -319,9 +322,7 @@ class Peer:
             pin_model=trust.pin_model,
             insecure_plaintext=trust.insecure_plaintext,
             timeout=self.timeout,
-            state_dir=state_dir,
             keys=self.keys,
-            watch=watch,
             **self.limits,
         )
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import add_protocol_options
-from lanner.cli.bench_networks import run_estimates, run_throughput
+from lanner.cli.bench_networks import run_estimates, run_sessions, run_throughput
+from lanner.cli.on_ray import add_ray_option
 from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError
 from lanner.extras import require
 from lanner.network import Network, read_network
 from lanner.options import CompileOptions, Protocols
 from lanner.precision import DEFAULT
+from lanner.ray.cluster import cluster
+from lanner.ray.tasks import on_each, whole_node
 from lanner.wording import counted
 
 if TYPE_CHECKING:
@@ -27,7 +31,17 @@ NAME = "bench"
 HELP = "measure layers, activations and networks on this machine"
 
 #: Suites that measure networks in another way, and those that they measure if none is named.
-OF_NETWORKS = {"throughput": "mnist_d", "estimates": "mnist_a,mnist_c,mnist_d,pneumonia,lenet"}
+OF_NETWORKS = {
+    "throughput": "mnist_d",
+    "sessions": "mnist_d",
+    "estimates": "mnist_a,mnist_c,mnist_d,pneumonia,lenet",
+}
+
+#: What measures each of them.
+MEASURED = {"throughput": run_throughput, "sessions": run_sessions, "estimates": run_estimates}
+
+#: What the parser adds to the options.
+_OF_PARSER = ("command", "parser")
 
 SUITES = ("layers", "activations", "networks", "imagenet", "recurrent", *OF_NETWORKS, "all")
 
@@ -38,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "suite",
         choices=SUITES,
         help="imagenet takes minutes for each network, recurrent a folder of data, throughput has several clients at "
-        "once, estimates holds estimates and mode auto against every mode, and none of them is in all",
+        "once, sessions tells what they cost a server, estimates holds estimates and mode auto against every mode, and "
+        "none of them is in all",
     )
     add_protocol_options(parser)
     parser.add_argument(
@@ -66,7 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="predictions timed (default: 9; 5 of more than 5 s, 3 of more than 20 s)",
     )
+    parser.add_argument(
+        "--sessions", type=int, metavar="N", help="idle sessions at once of the suite sessions (default: 50)"
+    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="trained networks (default: $LANNER_DATA)")
+    add_ray_option(parser, "measure each benchmark on a node of its own, and throughput by workers,")
     parser.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON document to a file")
 
 
@@ -88,26 +107,31 @@ def run(options: argparse.Namespace, output: Output) -> int:
             where="--rounding",
             fix="measure the suite networks, imagenet or recurrent, or round exactly",
         )
+    if options.ray is not None and options.suite == "estimates":
+        raise MisuseError("estimates are of the machine that they are made on", where="--ray", fix="leave it out")
     from lanner.benchmarks.machine import machine
 
     if options.suite in OF_NETWORKS:
         return _of_networks(options, output)
     chosen, networks = _chosen(options, options.suite), _networks(options.network or ["loopback"])
     document: dict[str, Any] = {"command": _command(options), "machine": machine(), "rows": [], "failures": []}
+    if options.ray is not None:
+        document["machines"] = {}
     failures, rows = [], []
     with output.progress("measuring", len(chosen)) as advance:
-        for case in chosen:
-            advance(case.name, 0)
-            try:
-                measured = _measure(case, options, networks)
-                totals = (f"{row.network} {duration(row.seconds)}" for row in measured if row.phase == "total")
+        for case, measured in zip(chosen, _of_each(options, chosen, networks), strict=True):
+            if measured.error is None:
+                totals = (f"{row.network} {duration(row.seconds)}" for row in measured.rows if row.phase == "total")
                 output.tell(f"{case.name}: {', '.join(totals)}")
-                rows += measured
-            except LannerError as error:
-                output.warn(f"{case.name} failed: {error}")
-                document["failures"].append({"suite": case.suite, "name": case.name, "error": error.document()})
-                failures.append(error)
-            advance()
+                rows += measured.rows
+            else:
+                output.warn(f"{case.name} failed: {measured.error}")
+                failed = {"suite": case.suite, "name": case.name, "error": measured.error.document()}
+                document["failures"].append(failed)
+                failures.append(measured.error)
+            if options.ray is not None:
+                document["machines"][case.name] = measured.machine
+            advance(case.name)
     document["rows"] = [row.document() for row in rows]
     _show(rows, output)
     _keep(document, options, output)
@@ -123,8 +147,7 @@ def _of_networks(options: argparse.Namespace, output: Output) -> int:
     options.only = options.only or OF_NETWORKS[options.suite]
     document: dict[str, Any] = {"command": _command(options), "machine": machine()}
     chosen, networks = _chosen(options, "networks"), _networks(options.network or ["loopback"])
-    measured = run_throughput if options.suite == "throughput" else run_estimates
-    code, rows = measured(options, chosen, networks, output)
+    code, rows = MEASURED[options.suite](options, chosen, networks, output)
     document["rows"] = rows
     _keep(document, options, output)
     return code
@@ -135,6 +158,47 @@ def _keep(document: dict[str, Any], options: argparse.Namespace, output: Output)
     if options.save is not None:
         options.save.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     output.document(document)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What became of a benchmark.
+
+    Attributes:
+        rows: What it took.
+        error: Why it failed, if it did.
+        machine: Where it was measured.
+    """
+
+    rows: list[Row]
+    error: LannerError | None
+    machine: dict[str, Any]
+
+
+def _of_each(options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network]) -> Iterator[_Measured]:
+    """What became of each benchmark, in order; on a cluster several are measured at once, on a node each."""
+    if options.ray is None:
+        yield from (_tried(case, options, networks) for case in chosen)
+        return
+    # The parser's functions are of no use elsewhere.
+    sent = argparse.Namespace(**{name: value for name, value in vars(options).items() if name not in _OF_PARSER})
+    with cluster(options.ray):
+        yield from on_each(_as_task, [case.name for case in chosen], sent, networks, cpus=whole_node())
+
+
+def _as_task(name: str, options: argparse.Namespace, networks: Sequence[Network]) -> _Measured:
+    options.only = name
+    (case,) = _chosen(options, options.suite)
+    return _tried(case, options, networks)
+
+
+def _tried(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> _Measured:
+    from lanner.benchmarks.machine import machine
+
+    try:
+        return _Measured(_measure(case, options, networks), None, machine())
+    except LannerError as error:
+        return _Measured([], error, machine())
 
 
 def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:
@@ -185,6 +249,7 @@ def _command(options: argparse.Namespace) -> str:
         "kept-bits": options.kept_bits and str(options.kept_bits),
         "network": options.network and ",".join(options.network),
         "only": options.only,
+        "sessions": options.sessions and str(options.sessions),
     }
     for name, value in given.items():
         words += [] if value is None else [f"--{name}", value]

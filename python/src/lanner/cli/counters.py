@@ -45,6 +45,21 @@ def read_counters(server: ServerProcess) -> Counters:
     return Counters(int(requests), computed)
 
 
+def read_metric(server: ServerProcess, name: str) -> float:
+    """The value of one of a server's metrics that has no labels.
+
+    Raises:
+        LannerError: If the server does not tell it.
+    """
+    from prometheus_client.parser import text_string_to_metric_families
+
+    for family in text_string_to_metric_families(server.metrics()):
+        for sample in family.samples:
+            if sample.name == name:
+                return float(sample.value)
+    raise LannerError(f"the server does not tell {name}", where="metrics")
+
+
 def await_counters(server: ServerProcess, requests: int) -> Counters:
     """What a server has counted once it has counted so many requests: a client has its result a little earlier.
 

@@ -102,7 +102,8 @@ def _stock(state: Path) -> dict[str, Any]:
 
 def _version(name: str) -> str | None:
     try:
-        return version(OPTIONAL[name].distribution if name in OPTIONAL else name)
+        # An extra of the package is no part of its name.
+        return version(OPTIONAL[name].distribution.partition("[")[0] if name in OPTIONAL else name)
     except PackageNotFoundError:
         return None
 

@@ -23,8 +23,9 @@ from lanner.cli.measured import (
     metric_cell,
     metric_text,
 )
+from lanner.cli.on_ray import add_worker_options, check_workers, in_pieces, this_host, workers_on
 from lanner.cli.output import Output
-from lanner.cli.predict import predict_samples
+from lanner.cli.predict import collect, predict_samples
 from lanner.cli.process import ServerProcess
 from lanner.cli.sweep import add_sweep_options, check_sweep, sweep
 from lanner.divergence import parting
@@ -34,6 +35,7 @@ from lanner.inputs import samples_of
 from lanner.manifest import Manifest
 from lanner.model import Model, load
 from lanner.prediction import Prediction
+from lanner.ray.cluster import cluster
 from lanner.wording import counted
 
 NAME = "evaluate"
@@ -55,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{MOST_PARTED}",
     )
     add_sweep_options(parser)
+    add_worker_options(parser, "run --secure by clients, and --bits by tasks,")
     add_limit_options(parser)
 
 
@@ -62,6 +65,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Evaluate the references and, if asked, the protocol, which must agree with the fixed-point reference."""
     check_limit(options)
     check_sweep(options)
+    _check_ray(options)
     limits = read_limits(options)
     model = load(options.model, **limits)
     labelled = read_labelled(options, model)
@@ -76,7 +80,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     document["secure"] = None
     predictions = []
     if options.secure:
-        predictions = _secure(options.model, limits, x, output)
+        predictions = _secure(options, limits, model.manifest.input.clip(x), output)
         results["secure"] = task.of_predictions(predictions)
         agree = [
             agrees(prediction, reference, model) for prediction, reference in zip(predictions, integers, strict=True)
@@ -108,10 +112,28 @@ def _references(
     return np.concatenate(exact), np.concatenate(integers), overflows
 
 
-def _secure(path: Path, limits: LimitKeywords, x: NDArray[np.float32], output: Output) -> list[Prediction]:
+def _check_ray(options: argparse.Namespace) -> None:
+    """Check that what is asked of a cluster is there to be done on one."""
+    check_workers(options)
+    if options.ray is not None and not options.secure and options.bits is None:
+        raise MisuseError("--ray goes with --secure or --bits", fix="give one of them; references take one machine")
+
+
+def _secure(
+    options: argparse.Namespace, limits: LimitKeywords, x: NDArray[np.float32], output: Output
+) -> list[Prediction]:
     """Run every sample through the protocol, with the server in another process."""
-    with ServerProcess([str(path)], limits=limits) as server, server.connect() as client:
-        return predict_samples(client, samples_of(client.manifest.input.clip(x)), output, "secure")
+    models, samples = [str(options.model)], samples_of(x)
+    if options.ray is None:
+        with ServerProcess(models, limits=limits) as server, server.connect() as client:
+            return predict_samples(client, samples, output, "secure")
+    with (
+        cluster(options.ray),
+        ServerProcess(models, limits=limits, host=this_host(options)) as server,
+        # Nobody comes back to this server for what would be kept.
+        workers_on(options, server.address, server.trusted(), ahead=0) as pool,
+    ):
+        return collect(pool.predict(in_pieces(samples)), output, len(samples), "secure")
 
 
 def _parted(model: Model, x: NDArray[np.float32], results: dict[str, Results], output: Output) -> list[dict[str, Any]]:

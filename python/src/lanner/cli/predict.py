@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from lanner.cli.arguments import KINDS, add_peer_arguments, add_peer_options, read_peer
+from lanner.cli.arguments import KINDS, Peer, add_peer_arguments, add_peer_options, read_peer
+from lanner.cli.on_ray import add_worker_options, check_workers, in_pieces, workers_on
 from lanner.cli.output import Output
 from lanner.cli.prepare import keep
 from lanner.client import Client
 from lanner.errors import MisuseError
-from lanner.inputs import Sample, fit_sources, read_sources
+from lanner.inputs import Sample, each_sample, files_of, fit_sources, read_sources
 from lanner.prediction import Prediction
 from lanner.state import state_directory, state_path
 
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="afterwards prepare so many that N are in stock for the next time, as lanner prepare does",
     )
+    add_worker_options(parser, "predict by clients")
     add_peer_options(parser)
 
 
@@ -40,7 +42,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Check every input, connect, and predict."""
     if options.refill < 0:
         raise MisuseError(f"--refill is {options.refill}", fix="give how many predictions to prepare")
+    check_workers(options)
     peer = read_peer(options)
+    if options.ray is not None:
+        return _by_workers(options, peer, output)
     sources = read_sources(options.inputs)
     if peer.public is not None:
         fit_sources(sources, peer.public)
@@ -58,17 +63,39 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
+def _by_workers(options: argparse.Namespace, peer: Peer, output: Output) -> int:
+    """Predict by workers on a cluster; inputs are read and checked as they are needed."""
+    if options.refill:
+        raise MisuseError("--refill goes without --ray", fix="workers keep material by themselves while they wait")
+    files = files_of(options.inputs)
+    with workers_on(options, peer.address, peer.keywords()) as pool:
+        with output.progress("setting up"):
+            manifest = pool.manifest()
+        predictions = collect(pool.predict(in_pieces(each_sample(files, manifest))), output)
+        show_predictions(predictions, output)
+        output.document({"predictions": output.predictions})
+    return 0
+
+
 def predict_samples(
     client: Client, samples: Sequence[Sample], output: Output, doing: str = "predicting"
 ) -> list[Prediction]:
     """Predict samples request by request; each is kept in `output` as soon as it is made."""
+    made = client.predict_each(np.stack([sample.values for sample in samples]))
+    placed = (prediction.placed(sample.source, sample.index) for sample, prediction in zip(samples, made, strict=True))
+    return collect(placed, output, len(samples), doing)
+
+
+def collect(
+    made: Iterable[Prediction], output: Output, count: int | None = None, doing: str = "predicting"
+) -> list[Prediction]:
+    """Wait for predictions, of which there are `count` if that is known; each is kept in `output` as it is made."""
     predictions: list[Prediction] = []
-    with shown_if_broken(predictions, output), output.progress(doing, len(samples)) as advance:
-        made = client.predict_each(np.stack([sample.values for sample in samples]))
-        for sample, prediction in zip(samples, made, strict=True):
-            predictions.append(prediction.placed(sample.source, sample.index))
-            output.predictions.append(predictions[-1].document())
-            advance()
+    with shown_if_broken(predictions, output), output.progress(doing, count) as advance:
+        for prediction in made:
+            predictions.append(prediction)
+            output.predictions.append(prediction.document())
+            advance(f"{doing}: {len(predictions)}" if count is None else None)
     return predictions
 
 

@@ -15,9 +15,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from lanner.cli.arguments import NO_LIMITS_GIVEN, LimitKeywords, limit_arguments
-from lanner.client import DEFAULT_TIMEOUT, Client
+from lanner.client import DEFAULT_TIMEOUT, Client, ClientKeywords
 from lanner.errors import LannerError, TransportError
 from lanner.network import LOOPBACK, Network
+from lanner.server import DEFAULT_SESSIONS
 
 #: Seconds that a server may take to load its models and listen, and to end when asked to.
 START_SECONDS = 600
@@ -25,13 +26,15 @@ STOP_SECONDS = 10
 
 
 class ServerProcess:
-    """Runs ``lanner serve`` on a free loopback port, over TLS, and ends it with the block.
+    """Runs ``lanner serve`` on a free port, of loopback unless it is told, over TLS, and ends it with the block.
 
     Args:
         models: Paths of ``.lanner`` files, or NAME=PATH.
         metrics: Whether the server tells its counters; see `metrics`.
         limits: What predictions may take, for the server and its clients.
         timeout: Seconds that either party waits for the other in the middle of a protocol.
+        sessions: Sessions at once.
+        host: Which of this machine's addresses it listens on.
     """
 
     def __init__(
@@ -41,27 +44,53 @@ class ServerProcess:
         metrics: bool = False,
         limits: LimitKeywords = NO_LIMITS_GIVEN,
         timeout: float = DEFAULT_TIMEOUT,
+        sessions: int = DEFAULT_SESSIONS,
+        host: str = "127.0.0.1",
     ) -> None:
+        self._host = host
         self._models = list(models)
         self._limits = limits
         self._timeout = timeout
+        self._sessions = sessions
         self._metrics = ["--metrics", "127.0.0.1:0"] if metrics else []
         self._document: dict[str, Any] = {}
 
     @contextmanager
-    def connect(self, model: str | None = None, network: Network = LOOPBACK) -> Iterator[Client]:
-        """A client of this process to the server over a network, pinned to its certificate."""
-        with (
-            network.between(self._document["address"]) as address,
-            Client(
-                address,
-                model=model,
-                pin=self._document["fingerprint"],
-                timeout=self._timeout,
-                **self._limits,
-            ) as client,
-        ):
+    def connect(
+        self,
+        model: str | None = None,
+        network: Network = LOOPBACK,
+        *,
+        state_dir: Path | None = None,
+        keys: Path | None = None,
+    ) -> Iterator[Client]:
+        """A client of this process to the server over a network, pinned to its certificate.
+
+        Args:
+            model: As for `Client`, and so are the last two.
+            network: What is between the two.
+            state_dir: Where it keeps material.
+            keys: The file of its keys.
+        """
+        trusted = self.trusted(model)
+        trusted["keys"] = keys
+        with network.between(self.address) as address, Client(address, state_dir=state_dir, **trusted) as client:
             yield client
+
+    @property
+    def address(self) -> str:
+        """Where it listens, ``HOST:PORT``."""
+        return str(self._document["address"])
+
+    def trusted(self, model: str | None = None) -> ClientKeywords:
+        """Keywords of a client: the model, what makes it trust the server, and what a prediction may take."""
+        return ClientKeywords(
+            model=model,
+            pin=self._document["fingerprint"],
+            timeout=self._timeout,
+            max_memory=self._limits["max_memory"],
+            max_seconds=self._limits["max_seconds"],
+        )
 
     @property
     def pid(self) -> int:
@@ -84,8 +113,17 @@ class ServerProcess:
         self._log = (Path(self._state.name) / "serve.log").open("w+b")
         state = str(Path(self._state.name) / "state")
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
-        command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes", *self._metrics]
+        command += [
+            "--listen",
+            f"{self._host}:0",
+            "--state-dir",
+            state,
+            "--json",
+            "--until-stdin-closes",
+            *self._metrics,
+        ]
         command += [*limit_arguments(self._limits), "--timeout", str(self._timeout)]
+        command += ["--max-sessions", str(self._sessions)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         try:
             self._document = self._ready()

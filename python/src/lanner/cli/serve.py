@@ -19,7 +19,8 @@ from typing import Any
 from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
 from lanner.cli.events import Event, add_log_option
 from lanner.cli.log import SessionLog
-from lanner.cli.memory import give_back_large_buffers
+from lanner.cli.memory import EndedSessions, give_back_large_buffers
+from lanner.cli.open_files import allow_open_files
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
 from lanner.errors import MisuseError
@@ -41,6 +42,9 @@ DRAIN_SECONDS = 30.0
 
 #: How often what became of sessions is logged and counted, in seconds.
 LOG_SECONDS = 0.5
+
+#: After how many times without an end the memory of ended sessions is given back.
+QUIET_LOOKS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="uploaded keys kept on disk, the last used, or 0 (default: a quarter of what is free, 4 GiB at most)",
     )
     parser.add_argument(
+        "--share-weights",
+        type=Path,
+        metavar="DIR",
+        help="keep encoded weights in a directory, once for all servers of this machine; as secret as the models",
+    )
+    parser.add_argument(
         "--timeout",
         type=float,
         metavar="S",
@@ -102,6 +112,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Serve until SIGTERM or Ctrl-C, which drain and exit 0."""
     output.structured = options.log_format == "json"
     give_back_large_buffers()
+    allow_open_files(options.max_sessions)
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     if options.until_stdin_closes:
@@ -163,6 +174,7 @@ def _server(options: argparse.Namespace) -> Server:
         max_material=options.max_material,
         max_stock=options.max_stock,
         max_keys=options.max_keys,
+        share_weights=options.share_weights,
         timeout=options.timeout,
         insecure_plaintext=options.insecure_plaintext,
     )
@@ -176,9 +188,10 @@ def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
 
 def _wait(stopped: threading.Event, journal: Journal, output: Output) -> None:
     """Read the journal until the server is to stop."""
+    ended = EndedSessions(QUIET_LOOKS)
     # Waiting in slices lets Python run the signals' handlers on every platform.
     while not stopped.wait(LOG_SECONDS):
-        journal.read()
+        ended.look(journal.read())
     _on_interrupt(signal.default_int_handler)
     output.tell(f"stopping: who is served has {DRAIN_SECONDS:g} s to finish; Ctrl-C cuts them off", event="stopping")
 

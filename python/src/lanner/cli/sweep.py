@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.cli.arguments import KINDS, check_target, read_limits
+from lanner.cli.arguments import KINDS, LimitKeywords, check_target, read_limits
 from lanner.cli.labelled import Labelled
 from lanner.cli.measured import BATCH, SHOWN, against_float, as_results, document_of, integers_of, metric_cell
 from lanner.cli.output import Output
@@ -20,6 +21,8 @@ from lanner.evaluation import Results, Task
 from lanner.inputs import NUMPY, as_batch, load_array, read_sources, stack_sources
 from lanner.model import Model
 from lanner.plots import check_plots, figure
+from lanner.ray.cluster import cluster
+from lanner.ray.tasks import on_each, packed, unpacked
 from lanner.wording import counted
 
 if TYPE_CHECKING:
@@ -101,13 +104,52 @@ def measure_bits(
     batches = [x[start : start + BATCH] for start in range(0, len(x), BATCH)]
     exact = task.of_scores(np.concatenate([model.predict_float(batch) for batch in batches]))
     document: dict[str, Any] = {"samples": len(x), "task": task.kind, "float": document_of(task, exact), "bits": []}
+    measuring = _Measuring(samples, read_limits(options), batches, task, exact)
     with output.progress("bits", len(bits)) as advance:
-        for kept in bits:
-            advance(f"{kept} bits", 0)
-            narrow = model.keeping(kept, samples, **read_limits(options))
-            document["bits"].append({"bits": kept, **_measured(narrow, batches, task, exact)})
-            advance()
+        for measured in _of_each(options, bits, model, measuring):
+            document["bits"].append(measured)
+            advance(f"{measured['bits']} bits")
     return document
+
+
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    """What each number of bits is measured with.
+
+    Attributes:
+        samples: Those that the network is calibrated on.
+        limits: What a prediction may take.
+        batches: Those that it is measured on.
+        task: What it is measured by.
+        exact: What it gives as float.
+    """
+
+    samples: NDArray[np.float32]
+    limits: LimitKeywords
+    batches: list[NDArray[np.float32]]
+    task: Task
+    exact: Results
+
+    def of(self, kept: int, model: Model) -> dict[str, Any]:
+        """The metrics of a network whose lookups keep so many bits."""
+        narrow = model.keeping(kept, self.samples, **self.limits)
+        return {"bits": kept, **_measured(narrow, self.batches, self.task, self.exact)}
+
+
+def _of_each(
+    options: argparse.Namespace, bits: Sequence[int], model: Model, measuring: _Measuring
+) -> Iterator[dict[str, Any]]:
+    """The metrics with each number of bits, by tasks on a cluster where the options name one."""
+    if getattr(options, "ray", None) is None:
+        yield from (measuring.of(kept, model) for kept in bits)
+        return
+    with cluster(options.ray):
+        yield from on_each(_as_task, bits, packed(model), model.name, measuring)
+
+
+def _as_task(kept: int, file: bytes, name: str, measuring: _Measuring) -> dict[str, Any]:
+    with unpacked(file, name, **measuring.limits) as model:
+        return measuring.of(kept, model)
 
 
 def draw_bits(drawn: Figure, model: Model, document: Mapping[str, Any]) -> None:

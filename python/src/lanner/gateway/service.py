@@ -52,7 +52,7 @@ class Service:
             Refused: If there is none.
         """
         if name not in self.models:
-            raise Refused(404, f"there is no such model here; there is {', '.join(self.models)}")
+            raise Refused(404, f"there is no such model here; name one of {', '.join(self.models)}")
         if version != VERSION:
             raise Refused(404, f"there is no such version of model {name}; there is {VERSION}")
         return self.models[name]

@@ -110,7 +110,7 @@ class ServedModel:
 
     Attributes:
         name: The model's name.
-        manifest: Its public half. A server that later shows another one under this name is refused.
+        manifest: Its public half, under this name. A server that later shows another one under it is refused.
 
     Raises:
         LannerError: As `lanner.Client`, about the first session.

@@ -32,8 +32,8 @@ class Journal:
         self._readers = readers
         self._modes = {name: model.manifest.mode for name, model in server.models.items()}
 
-    def read(self) -> None:
-        """Tell the readers what became of connections since the last time."""
+    def read(self) -> int:
+        """Tell the readers what became of connections since the last time; how many ended or were turned away."""
         entries, omitted = self._server.journal()
         for entry in entries:
             connection = Connection.from_entry(entry, self._modes)
@@ -42,3 +42,4 @@ class Journal:
         if omitted:
             for reader in self._readers:
                 reader.omitted(omitted)
+        return len(entries) + omitted

@@ -1,5 +1,6 @@
 //! The server's side of a coefficient-encoded layer.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use lanner_bfv::function_privacy::PhaseSealing;
@@ -16,6 +17,7 @@ use super::packing::Place;
 use super::scheme::Scheme;
 use crate::linear::WeightForm;
 use crate::linear::exchange::in_turns;
+use crate::step::LayerWeights;
 use crate::step::encoding::{read_share, undecodable, write_share};
 use crate::{ProtocolError, kind};
 
@@ -30,8 +32,8 @@ pub struct ServerLayer {
 
 /// A layer's filters, which layers with the same weights share.
 pub(super) enum Filters {
-    /// Transformed once: for each output ciphertext of a bundle of groups, bundle by bundle, the filters of its inputs.
-    Transformed(Vec<Vec<CoefficientFactor>>),
+    /// Transformed once: for each output ciphertext of a bundle of groups, bundle by bundle, the filters of its inputs, one after the other.
+    Transformed(Vec<CoefficientFactor>),
     /// The layer's weights, of at most 17 bits each, whose filters are transformed whenever they are needed.
     Weights(Zeroizing<Vec<i32>>),
 }
@@ -74,7 +76,7 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
-        let filters = Arc::new(Filters::new(form, &scheme, weights)?);
+        let filters = Arc::new(Filters::new(form, &scheme, weights.into(), &())?);
         Self::with_filters(scheme, filters, bias)
     }
 
@@ -261,7 +263,9 @@ impl ServerLayer {
         let inputs = &inputs[spread * in_blocks..(spread + 1) * in_blocks];
         let of_bundle = spread % self.scheme.packing.bundles() * out_blocks + block;
         Ok(match &*self.filters {
-            Filters::Transformed(all) => product(inputs, &all[of_bundle])?,
+            Filters::Transformed(all) => {
+                product(inputs, &all[of_bundle * in_blocks..(of_bundle + 1) * in_blocks])?
+            }
             Filters::Weights(weights) => {
                 product(inputs, &factors(&self.scheme, of_bundle, |weight| weights[weight])?)?
             }
@@ -270,11 +274,16 @@ impl ServerLayer {
 }
 
 impl Filters {
-    /// The filters of a layer's weights.
+    /// The filters of a layer's weights. `purpose` says all that they depend on besides.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there are too few or many of them, or one has more than [`Scheme::weight_bits`] bits.
-    pub(super) fn new(form: WeightForm, scheme: &Scheme, weights: &[i64]) -> Result<Self, ProtocolError> {
+    pub(super) fn new(
+        form: WeightForm,
+        scheme: &Scheme,
+        weights: LayerWeights<'_>,
+        purpose: &dyn Debug,
+    ) -> Result<Self, ProtocolError> {
         let packing = &scheme.packing;
         let bound = 1_i64 << (Scheme::weight_bits(scheme.bits) - 1);
         let fits = |weight: &i64| (-bound..=bound).contains(weight);
@@ -286,11 +295,20 @@ impl Filters {
                 Self::Weights(Zeroizing::new(weights.iter().map(|weight| *weight as i32).collect()))
             }
             WeightForm::Evaluation => {
-                let [_, outputs] = packing.per_bundle();
-                let all = parallel::map(0..packing.bundles() * outputs, |output| {
-                    factors(scheme, output, |weight| weights[weight] as i32)
-                });
-                Self::Transformed(all.into_iter().collect::<Result<_, _>>()?)
+                let [inputs, outputs] = packing.per_bundle();
+                let (outputs, values) = (packing.bundles() * outputs, &weights[..]);
+                let make = || {
+                    let each = parallel::map(0..outputs, |output| {
+                        factors(scheme, output, |weight| values[weight] as i32)
+                    });
+                    let mut all = Vec::with_capacity(outputs * inputs);
+                    for factors in each {
+                        all.extend(factors?);
+                    }
+                    Ok(all)
+                };
+                let count = outputs * inputs;
+                Self::Transformed(weights.encoded_by(purpose, &scheme.parameters, count, make)?)
             }
         })
     }

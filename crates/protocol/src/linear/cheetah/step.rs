@@ -16,8 +16,8 @@ use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Protocol, Server, Shared,
-    Spec, Step, StepCost, Value, ValueType, WORD, Weights, Work,
+    Answers, BoxedStep, Built, Client, Inputs, Known, LayerWeights, Memory, ModelParts, Needs, Protocol,
+    Server, Shared, Spec, Step, StepCost, Value, ValueType, WORD, Weights, Work,
 };
 use crate::{ProtocolError, Samples};
 
@@ -123,7 +123,8 @@ impl BuiltLinear {
     ) -> Result<ServerLayer, ProtocolError> {
         let Self { spec, scheme, form } = self;
         let purpose = (&spec, form);
-        let make = || Filters::new(form, &scheme, weights.weight);
+        let factors = LayerWeights::shared(weights.weight, shared);
+        let make = || Filters::new(form, &scheme, factors, &purpose);
         let filters = shared.get_or(&purpose, weights.weight, make)?;
         ServerLayer::with_filters(scheme, filters, &weights.small_bias()?)
     }

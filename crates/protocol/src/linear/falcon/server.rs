@@ -1,7 +1,7 @@
 //! The server's side of a frequency-domain layer.
 
 use lanner_bfv::halves::C0;
-use lanner_bfv::{Evaluator, Multiplier, Parameters, Plaintext, PublicKey};
+use lanner_bfv::{Evaluator, Multiplier, MultiplierForm, Parameters, Plaintext, PublicKey};
 use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
@@ -14,6 +14,7 @@ use crate::ProtocolError;
 use crate::linear::WeightForm;
 use crate::linear::exchange::{Sealed, ServerExchange};
 use crate::step::encoding::{read_share, undecodable, write_share};
+use crate::step::{LayerWeights, moduli};
 
 /// A layer with the transforms of its filters, made once and shared by all sessions.
 pub struct ServerLayer {
@@ -65,7 +66,7 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
-        Self::in_form(WeightForm::Evaluation, packing, parameters, weights, bias)
+        Self::in_form(WeightForm::Evaluation, packing, parameters, weights.into(), bias)
     }
 
     /// As [`Self::new`], in the form of choice.
@@ -76,7 +77,7 @@ impl ServerLayer {
         form: WeightForm,
         packing: &Packing,
         parameters: &Parameters,
-        weights: &[i64],
+        weights: LayerWeights<'_>,
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
         let shape = packing.shape();
@@ -90,13 +91,24 @@ impl ServerLayer {
         let noise = output_noise(packing, parameters);
         let exchange = ServerExchange::new(parameters, packing.prime(), inputs, noise)?;
         let spectrum = Spectrum::new(packing)?;
-        let mut multipliers = Vec::with_capacity(packing.operations().multiplications);
-        for output in packing.outputs() {
-            for slots in spectrum.multipliers(output, weights) {
-                let compact = exchange.encoder().compact_multiplier(&slots)?;
-                multipliers.push(if form == WeightForm::Evaluation { compact.prepare() } else { compact });
+        let kept = MultiplierForm::new(exchange.encoder().modulus());
+        let kept = if form == WeightForm::Evaluation { kept.prepare() } else { kept };
+        let (purpose, count) =
+            (("spectrum", packing, moduli(parameters), form), packing.operations().multiplications);
+        let multipliers = weights.encoded_by(&purpose, &kept, count, || {
+            let mut multipliers = Vec::with_capacity(count);
+            for output in packing.outputs() {
+                for slots in spectrum.multipliers(output, &weights) {
+                    let compact = exchange.encoder().compact_multiplier(&slots)?;
+                    multipliers.push(if form == WeightForm::Evaluation {
+                        compact.prepare()
+                    } else {
+                        compact
+                    });
+                }
             }
-        }
+            Ok(multipliers)
+        })?;
         let bias = Share::embed(spectrum.ring(), bias);
         Ok(Self { spectrum, exchange, multipliers, bias })
     }

@@ -14,8 +14,8 @@ use crate::linear::exchange::{halves, sealing};
 use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
-    StepCost, Value, ValueType, WORD, Work,
+    Answers, BoxedStep, Built, Client, Inputs, Known, LayerWeights, Memory, ModelParts, Needs, Server, Spec,
+    Step, StepCost, Value, ValueType, WORD, Work,
 };
 
 /// A linear layer over `Z_prime`.
@@ -126,8 +126,8 @@ impl Built for BuiltLinear {
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let Self { set, parameters, packing, form, .. } = *self;
         let weights = model.weights(node, packing.shape().outputs()?)?;
-        let layer =
-            ServerLayer::in_form(form, &packing, &parameters, weights.weight, &weights.small_bias()?)?;
+        let factors = LayerWeights::shared(weights.weight, model.shared());
+        let layer = ServerLayer::in_form(form, &packing, &parameters, factors, &weights.small_bias()?)?;
         Ok(Box::new(OfSet { set, layer }))
     }
 }

@@ -1,7 +1,7 @@
 //! The server's side of a packed layer.
 
 use lanner_bfv::halves::Permutations;
-use lanner_bfv::{Multiplier, NoiseBound, Parameters, SlotEncoder};
+use lanner_bfv::{Multiplier, MultiplierForm, NoiseBound, Parameters, SlotEncoder};
 use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
@@ -18,6 +18,7 @@ use crate::linear::WeightForm;
 use crate::linear::exchange::{Masks, Sealed, ServerExchange};
 use crate::linear::keys::ClientKeys;
 use crate::step::encoding::{read_share, undecodable, write_share};
+use crate::step::{LayerWeights, moduli};
 
 /// A layer with its weights, encoded once and shared by all sessions.
 pub struct ServerLayer {
@@ -69,7 +70,7 @@ impl LinearMap {
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
-        weights: &[i64],
+        weights: LayerWeights<'_>,
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
         let shape = packing.shape();
@@ -78,7 +79,7 @@ impl LinearMap {
         }
         let (encoder, ring) = (SlotEncoder::new(parameters, prime)?, Ring::Prime(prime));
         let encode = |index| -> Result<Multiplier, ProtocolError> {
-            let compact = match packing.weighting(index, weights) {
+            let compact = match packing.weighting(index, &weights) {
                 Weighting::Slots(slots) => {
                     let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
                     encoder.compact_multiplier(&residues)?
@@ -89,7 +90,15 @@ impl LinearMap {
             };
             Ok(if form == WeightForm::Evaluation { compact.prepare() } else { compact })
         };
-        let multipliers = (0..packing.multipliers()).map(encode).collect::<Result<_, _>>()?;
+        let kept = match packing.constant_bound(prime) {
+            Some(bound) => MultiplierForm::constant(parameters, bound),
+            None => MultiplierForm::new(encoder.modulus()),
+        };
+        let kept = if form == WeightForm::Evaluation { kept.prepare() } else { kept };
+        let purpose = ("slots", &packing, moduli(parameters), prime, form);
+        let multipliers = weights.encoded_by(&purpose, &kept, packing.multipliers(), || {
+            (0..packing.multipliers()).map(encode).collect()
+        })?;
         let element = |rotation| galois_element(rotation, parameters.degree());
         let elements = packing.keys().into_iter().map(element).collect::<Result<Vec<_>, _>>()?;
         let permutations = Permutations::new(parameters, &elements)?;
@@ -134,7 +143,7 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
-        Self::in_form(WeightForm::Evaluation, packing, parameters, prime, weights, bias)
+        Self::in_form(WeightForm::Evaluation, packing, parameters, prime, weights.into(), bias)
     }
 
     /// As [`Self::new`], in the form of choice.
@@ -146,7 +155,7 @@ impl ServerLayer {
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
-        weights: &[i64],
+        weights: LayerWeights<'_>,
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
         let noise: NoiseBound = output_noise(&packing, parameters, prime)?;

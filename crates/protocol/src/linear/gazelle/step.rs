@@ -14,8 +14,8 @@ use crate::linear::exchange::{halves, sealing};
 use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, KeyUse, Known, Memory, ModelParts, Needs, Protocol, Server,
-    Spec, Step, StepCost, Value, ValueType, Work,
+    Answers, BoxedStep, Built, Client, Inputs, KeyUse, Known, LayerWeights, Memory, ModelParts, Needs,
+    Protocol, Server, Spec, Step, StepCost, Value, ValueType, Work,
 };
 use crate::{ProtocolError, Samples};
 
@@ -119,8 +119,8 @@ impl Built for BuiltLinear {
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let Self { set, parameters, packing, prime, form, .. } = *self;
         let weights = model.weights(node, packing.shape().outputs()?)?;
-        let layer =
-            ServerLayer::in_form(form, packing, &parameters, prime, weights.weight, &weights.small_bias()?)?;
+        let factors = LayerWeights::shared(weights.weight, model.shared());
+        let layer = ServerLayer::in_form(form, packing, &parameters, prime, factors, &weights.small_bias()?)?;
         Ok(Box::new(OfSet { set, layer }))
     }
 }

@@ -14,6 +14,7 @@ use crate::linear::exchange::{Sealed, ServerExchange};
 use crate::linear::gazelle::packing::Packing;
 use crate::linear::gazelle::{EncryptedSlots, FirstHalfSlots, Layout, LinearMap};
 use crate::linear::keys::ClientKeys;
+use crate::step::LayerWeights;
 use crate::step::encoding::{read_share, undecodable, write_share};
 
 /// Squares as the server knows them.
@@ -82,7 +83,7 @@ impl ServerSquare {
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
-        weights: &[i64],
+        weights: LayerWeights<'_>,
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
         let map = LinearMap::new(form, packing.clone(), parameters, prime, weights, bias)?;

@@ -13,8 +13,8 @@ use crate::linear::gazelle::{self, Kernel};
 use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Protocol, Server, Spec,
-    Step, StepCost, Value, ValueType, Work,
+    Answers, BoxedStep, Built, Client, Inputs, Known, LayerWeights, Memory, ModelParts, Needs, Protocol,
+    Server, Spec, Step, StepCost, Value, ValueType, Work,
 };
 use crate::{ProtocolError, Samples};
 
@@ -186,7 +186,7 @@ impl Built for BuiltSquare {
                     *packing,
                     &parameters,
                     prime,
-                    weights.weight,
+                    LayerWeights::shared(weights.weight, model.shared()),
                     &weights.small_bias()?,
                 )?
             }

@@ -69,8 +69,8 @@ function seen(costs, opened, model) {
   const what = opened ? "keys, and messages that are encrypted or masked" : "messages that are encrypted or masked";
   return (
     `For this prediction the server got ${size(sent)} from here: ${what}. They do not tell it your input's ${values}` +
-    " or the result, as long as both sides keep to the protocol. It knows that you asked, when, from which address, and model " +
-    `${model.name}. The gateway is not told the bytes themselves, so that only their number is shown.`
+    " or the result, as long as both sides keep to the protocol. It knows that you asked model " +
+    `${model.name}, when, and from which address. The gateway is not told the bytes themselves, so that only their number is shown.`
   );
 }
 
