@@ -1,4 +1,4 @@
-"""Encoded weights that several servers map: the same results, made once, refused with a sentence where they are damaged."""
+"""Encoded weights that several servers map: the same results, made once, refused with a sentence where damaged."""
 
 from __future__ import annotations
 
