@@ -59,6 +59,12 @@ class Outcome:
             return made(self.events) == PREDICTIONS and not kinds
         return self.code == 1 and kinds in (["TransportError"], ["PeerError"]) and not self.errors
 
+    @property
+    def is_unnoticed(self) -> bool:
+        """Whether the one session that the client opened made all predictions."""
+        sessions = [event["sessions"] for event in self.events if event["event"] == "predicted_all"]
+        return self.code == 0 and sessions == [1]
+
 
 def run(trial: Trial) -> None:
     """Predict over each link; then over a network that loses packets."""
@@ -97,14 +103,16 @@ def _troubled(trial: Trial, server: Serving, network: Served, rng: random.Random
             unserved.append(str(after))
     for name, count in Counter(_name(outcome.link) for outcome in outcomes).items():
         trial.counts[f"links with trouble: {name}"] = count
-    trial.counts["of these, predictions that were done before it"] = sum(not outcome.code for outcome in outcomes)
+    done = [outcome for outcome in outcomes if not outcome.code]
+    trial.counts["of these, clients that noticed nothing"] = sum(outcome.is_unnoticed for outcome in done)
+    trial.counts["and that went on in a new session"] = sum(not outcome.is_unnoticed for outcome in done)
     late = [outcome for outcome in outcomes if outcome.seconds > GIVE_UP]
     trial.none("Labels other than the fixed-point reference's", [w for o in outcomes for w in network.wrong(o.events)])
     trial.none("Clients without a result or one clear sentence", [str(each) for each in outcomes if not each.is_clear])
     trial.none(f"Clients that take more than {GIVE_UP:g} s to end, start included", [str(outcome) for outcome in late])
     trial.none("Clients that are not served after a link's trouble", unserved)
-    # A flipped bit inside TLS must be noticed: the link carries whole predictions only where it comes too late.
-    flipped = [each for each in outcomes if each.link.trouble is Trouble.FLIP and not each.code]
+    # A flipped bit ends a session of TLS. The next one has fewer predictions to make, and may end before that byte.
+    flipped = [each for each in outcomes if each.link.trouble is Trouble.FLIP and each.is_unnoticed]
     trial.none("Flipped bits that TLS does not notice", [str(each) for each in flipped])
 
 

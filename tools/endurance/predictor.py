@@ -44,6 +44,7 @@ def session(address: str, x: np.ndarray, first: int, options: dict[str, Any]) ->
             say("predicted", index=index, label=prediction.label, of_stock=of_stock)
             if options["pause_every"] and (index + 1) % options["pause_every"] == 0:
                 pause()
+        say("predicted_all", sessions=client.sessions)
     return last
 
 
