@@ -204,7 +204,7 @@ def test_limits_of_features_follow_from_the_document() -> None:
     clipped = entry.clip(np.full((3, 4, 2), 1000, np.float32))
     assert clipped.dtype == np.float32
     assert clipped[1, 2].tolist() == [8.5, 164.0]
-    with pytest.raises(InputError, match=r"element \[0, 0, 1\] is outside the accepted range of feature 1 \[158, 164\]"):
+    with pytest.raises(InputError, match=r"element \[0, 0, 1\] is outside .* of feature 1 \[158, 164\]"):
         check_range(np.zeros((1, 4, 2), np.float32), entry)
 
 
