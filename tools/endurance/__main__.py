@@ -14,8 +14,10 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from endurance.page import page, saved
 from endurance.trial import Trial
@@ -25,11 +27,11 @@ from lanner.benchmarks.machine import machine
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(name: str, scale: float, commit: str) -> dict[str, object]:
-    """Run a trial at a commit; its document."""
+def run(name: str, scale: float, commit: str, before: Mapping[str, Any] | None = None) -> dict[str, object]:
+    """Run a trial at a commit; its document. That of the run before is given where there is one."""
     load, start, now = machine()["load"], time.monotonic(), datetime.now(UTC)
     with tempfile.TemporaryDirectory(prefix=f"lanner-{name}-") as folder:
-        trial = Trial(Path(folder), scale)
+        trial = Trial(Path(folder), scale, before=before)
         try:
             TRIALS[name].run(trial)
         except Exception as error:  # noqa: BLE001 - told as what it is: a trial that broke
@@ -61,8 +63,10 @@ def main(arguments: list[str]) -> int:
     # Before a record is written, which is a change of the checkout.
     verdicts, commit = [], _commit()
     for name in names:
-        document = run(name, options.scale, commit)
-        (options.save / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        record = options.save / f"{name}.json"
+        before = json.loads(record.read_text(encoding="utf-8")) if record.exists() else None
+        document = run(name, options.scale, commit, before)
+        record.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         verdicts.append(document["verdict"])
         print(f"{name}: {document['verdict']}, {document['seconds']} s", file=sys.stderr)
         for line in _told(document):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class Trial:
         counts: What was done, by name.
         checks: What was claimed, and whether it held.
         left_out: What could not be run here, and why.
+        before: The document of the run before, if it is kept.
     """
 
     folder: Path
@@ -44,6 +46,7 @@ class Trial:
     counts: dict[str, Count] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    before: Mapping[str, Any] | None = None
 
     def scaled(self, full: int, least: int = 1) -> int:
         """How many of `full` this run does, at least `least`."""

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lanner::{Client, ClientConfig, Error, ErrorKind, SetUpWatch, Watch};
 use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::error::raise;
 use crate::model::{Batch, json};
@@ -60,6 +61,12 @@ impl NativeClient {
         let batch = Batch::of(&x);
         let predictions = self.call(py, |client| client.predict_many(&batch.samples(), follow))?;
         json(py, &predictions)
+    }
+
+    /// The length and the first bytes of the longest message that the last call of `predict` sent.
+    fn longest_sent<'py>(&self, py: Python<'py>) -> PyResult<(u64, Bound<'py, PyBytes>)> {
+        let excerpt = self.call(py, |client| Ok(client.longest_sent().clone()))?;
+        Ok((excerpt.length, PyBytes::new(py, &excerpt.beginning)))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lanner_net::{Address, ClientTls, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
+use lanner_net::{Address, ClientTls, Excerpt, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
 use lanner_primitives::Prg;
 use lanner_protocol::Party;
 use lanner_session::executor::{ClientPlan, Outcome, Phase, StepCost};
@@ -87,6 +87,7 @@ pub struct Client {
     online: Option<f64>,
     /// Seconds that requests which run together should take at most.
     together_seconds: f64,
+    longest_sent: Excerpt,
 }
 
 impl Client {
@@ -146,7 +147,8 @@ impl Client {
         }
         // Each waits while the server is at work for the others.
         let together_seconds = TOGETHER_SECONDS.min(wait.stall.as_secs_f64() / 2.0);
-        Ok(Self { channel, manifest, requester, watch, online: None, together_seconds })
+        let longest_sent = Excerpt::default();
+        Ok(Self { channel, manifest, requester, watch, online: None, together_seconds, longest_sent })
     }
 
     /// The public half of the model.
@@ -234,6 +236,7 @@ impl Client {
         let left = self.requester.prepared().saturating_sub(inputs.len());
         let next = follow.div_ceil(batch).min(self.fit()).saturating_sub(left);
         let inputs: Vec<&[i64]> = inputs.iter().map(|input| input.as_slice()).collect();
+        drop(self.channel.take_longest_sent());
         let predicted = match inputs.as_slice() {
             [input] if next == 0 || !Requester::can_overlap(&mut self.channel) => {
                 vec![self.predict_one(input)?]
@@ -244,6 +247,7 @@ impl Client {
             },
             inputs => self.requester.predict_together(&mut self.channel, inputs, next)?,
         };
+        self.longest_sent = self.channel.take_longest_sent();
         let slowest = predicted.iter().map(|(_, costs)| online_seconds(costs)).reduce(f64::max);
         self.online = slowest.map(|seconds| seconds / predicted.len() as f64);
         let (manifest, setup) = (&self.manifest, self.requester.setup());
@@ -268,6 +272,12 @@ impl Client {
             0 => Ok(self.requester.predict_kept(&mut self.channel, input)?),
             _ => Ok(None),
         }
+    }
+
+    /// The beginning of the longest message that the last [`Self::predict_many`] sent: what the server got, as it is under TLS.
+    #[must_use]
+    pub const fn longest_sent(&self) -> &Excerpt {
+        &self.longest_sent
     }
 
     /// Ends the session.

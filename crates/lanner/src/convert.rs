@@ -212,6 +212,10 @@ impl From<NetError> for Error {
                     "have it started without --insecure-plaintext, or, where nobody on the way can interfere, give that here too",
                 );
             }
+            NetError::Http => {
+                return Self::new(ErrorKind::Transport, "a web server answers at this address, and no lanner server")
+                    .fix("give the address that `lanner serve` printed; a gateway is asked by its page, or over HTTP");
+            }
             _ => ErrorKind::Transport,
         };
         let fix = match &error {

@@ -54,7 +54,7 @@ pub struct Error {
 impl Error {
     /// An error without a place or a remedy.
     pub fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
-        Self { kind, what: what.into(), place: String::new(), fix: String::new() }
+        Self { kind, what: without_numbers(what.into()), place: String::new(), fix: String::new() }
     }
 
     /// Says where it happened.
@@ -72,6 +72,16 @@ impl Error {
     }
 }
 
+/// What the system says in words, without the number that Rust adds to it.
+fn without_numbers(mut what: String) -> String {
+    const NUMBER: &str = " (os error ";
+    while let Some(start) = what.find(NUMBER) {
+        let length = what[start..].find(')').map_or(what.len() - start, |end| end + 1);
+        what.replace_range(start..start + length, "");
+    }
+    what
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
@@ -86,3 +96,17 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_has_no_number() {
+        let said = std::io::Error::from_raw_os_error(28).to_string();
+        assert!(said.ends_with("(os error 28)"), "{said}");
+        let error = Error::new(ErrorKind::Misuse, format!("keys cannot be written ({said}), {said}"));
+        assert!(!error.what.contains("os error"), "{error}");
+        assert!(error.what.starts_with("keys cannot be written (") && error.what.contains("), "), "{error}");
+    }
+}

@@ -34,7 +34,7 @@ pub use doctor::doctor;
 pub use error::{Error, ErrorKind};
 pub use estimate::estimate;
 pub use keys::{MadeKeys, keygen};
-pub use lanner_net::{NetworkProfile, Relay};
+pub use lanner_net::{Excerpt, NetworkProfile, Relay};
 pub use lanner_plan::Cores;
 pub use lanner_session::server_loop::{ComputedStep, Entry, Snapshot};
 pub use lanner_store::PairingEntry;

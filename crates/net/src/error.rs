@@ -60,6 +60,9 @@ pub enum NetError {
     /// The peer's first bytes are a message without TLS.
     #[error("the peer does without TLS, and this side asks for it")]
     Plaintext,
+    /// The peer's first bytes are an answer of HTTP without TLS.
+    #[error("the peer speaks HTTP, and no lanner")]
+    Http,
     /// The server's certificate is not the pinned one.
     #[error("the server's certificate is {got}, not the pinned {expected}")]
     WrongPin {

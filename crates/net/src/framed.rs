@@ -2,6 +2,8 @@
 
 use lanner_wire::{Arrivals, Channel, ChannelError, Divisible, Kind, Refusal, Traffic};
 
+use crate::excerpt::Excerpt;
+
 /// A full-duplex stream of bytes to the peer.
 ///
 /// A write never waits for the peer to read on its own behalf: a stream that cannot buffer more reads what the peer
@@ -66,6 +68,7 @@ pub struct Framed<S> {
     /// Whether something was sent since the last wait for the peer.
     unanswered: bool,
     rounds: u64,
+    longest: Excerpt,
 }
 
 impl<S> Framed<S> {
@@ -79,7 +82,13 @@ impl<S> Framed<S> {
             body_left: 0,
             unanswered: false,
             rounds: 0,
+            longest: Excerpt { length: 0, beginning: Vec::new() },
         }
+    }
+
+    /// The beginning of the longest message that was sent since this was last asked.
+    pub fn take_longest_sent(&mut self) -> Excerpt {
+        self.longest.take()
     }
 
     /// Checks that no frame is half read.
@@ -107,6 +116,7 @@ impl<S: ByteStream + Send> Channel for Framed<S> {
         header[..4].copy_from_slice(&length.to_le_bytes());
         header[4..].copy_from_slice(&kind.0.to_le_bytes());
         self.unanswered = true;
+        self.longest.note(payload);
         let written = self.stream.write(&header).and_then(|()| self.stream.write(payload));
         written.map_err(|error| self.explain(error))
     }

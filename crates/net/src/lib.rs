@@ -6,6 +6,7 @@
 
 mod address;
 mod error;
+mod excerpt;
 mod fingerprint;
 mod framed;
 mod inbox;
@@ -25,6 +26,7 @@ mod transcript;
 
 pub use address::Address;
 pub use error::NetError;
+pub use excerpt::Excerpt;
 pub use fingerprint::Fingerprint;
 pub use framed::{ByteStream, Framed, Pollable};
 pub use lanes::{MOST_LANES, abreast};

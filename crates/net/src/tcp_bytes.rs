@@ -70,11 +70,11 @@ impl TcpBytes {
             if self.socket.inbox.len() == 0 {
                 self.socket.fill(deadline)?;
             }
-            let plain = begins_frame(self.socket.inbox.filled());
-            match self.read_records() {
-                Err(NetError::Tls(_)) if plain => return Err(NetError::Plaintext),
-                read => read?,
-            }
+            let without_tls = without_tls(self.socket.inbox.filled());
+            self.read_records().map_err(|error| match error {
+                NetError::Tls(_) => without_tls.unwrap_or(error),
+                error => error,
+            })?;
         }
     }
 
@@ -271,9 +271,13 @@ impl Drop for TcpBytes {
     }
 }
 
-/// Whether bytes that are no TLS begin as a Hello does (kind 1) or a refusal (kind 0): the peer does without TLS.
-const fn begins_frame(bytes: &[u8]) -> bool {
-    matches!(bytes, [_, _, 0, 0, 0 | 1, 0, ..])
+/// What a peer speaks whose first bytes are no TLS, if it is known: they begin as a Hello does (kind 1) or a refusal (kind 0), or as HTTP.
+const fn without_tls(bytes: &[u8]) -> Option<NetError> {
+    match bytes {
+        [_, _, 0, 0, 0 | 1, 0, ..] => Some(NetError::Plaintext),
+        [b'H', b'T', b'T', b'P', b'/', ..] => Some(NetError::Http),
+        _ => None,
+    }
 }
 
 /// Hands TLS the next bytes of the inbox, at most as many as it buffers.

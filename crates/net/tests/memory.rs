@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lanner_net::memory::{pair, shaped_pair};
-use lanner_net::{Entry, NetworkProfile, Recorded};
+use lanner_net::{Entry, Excerpt, NetworkProfile, Recorded};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
 const PING: Kind = Kind(7);
@@ -25,6 +25,20 @@ fn messages_arrive_in_order_and_are_counted_with_their_frames() {
     assert_eq!(client.traffic().sent, 6 + 3 + 6);
     assert_eq!(client.traffic().received, 16);
     assert_eq!(server.traffic().sent, 16);
+}
+
+#[test]
+fn the_longest_message_is_told_once_by_its_beginning() {
+    let (mut client, _server) = pair();
+    assert_eq!(client.take_longest_sent(), Excerpt::default());
+    let long: Vec<u8> = (0..100).collect();
+    for message in [b"short".as_slice(), &long, &[9; 100], b""] {
+        client.send(PING, message).unwrap();
+    }
+    let told = client.take_longest_sent();
+    assert_eq!((told.length, told.beginning.as_slice()), (100, &long[..Excerpt::MOST]));
+    client.send(PING, b"next").unwrap();
+    assert_eq!(client.take_longest_sent(), Excerpt { length: 4, beginning: b"next".to_vec() });
 }
 
 #[test]

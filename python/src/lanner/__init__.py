@@ -28,7 +28,7 @@ from lanner.keys import MadeKeys, keygen
 from lanner.local import run
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
-from lanner.prediction import Layer, Phase, Prediction
+from lanner.prediction import Layer, Phase, Prediction, SentMessage
 from lanner.progress import SetUpWatch
 from lanner.server import Server
 
@@ -50,6 +50,7 @@ __all__ = [
     "Phase",
     "PrecisionWarning",
     "Prediction",
+    "SentMessage",
     "Server",
     "SetUpWatch",
     "TransportError",

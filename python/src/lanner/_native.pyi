@@ -83,6 +83,8 @@ class NativeClient:
         """How many samples `predict` should have at once."""
     def predict(self, x: NDArray[np.float32], follow: int) -> str:
         """Samples, shape (n, *shape), at once; how many follow. The JSON of a list of predictions."""
+    def longest_sent(self) -> tuple[int, bytes]:
+        """The length and the first bytes of the longest message that the last `predict` sent."""
     def close(self) -> None: ...
 
 @final

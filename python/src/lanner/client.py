@@ -23,7 +23,7 @@ from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.limits import limits_document
 from lanner.manifest import Manifest
-from lanner.prediction import Phase, Prediction, phases_of
+from lanner.prediction import Phase, Prediction, SentMessage, phases_of
 from lanner.progress import SetUpWatch, StepProgress
 from lanner.trust import Trust, parse_address
 
@@ -236,6 +236,16 @@ class Client:
             MisuseError: If the session is closed.
         """
         return [StepProgress(**step) for step in json.loads(self._open().progress())]
+
+    @property
+    def longest_sent(self) -> SentMessage:
+        """The longest message of the last request for predictions; of length 0 before there was one.
+
+        Raises:
+            MisuseError: If the session is closed.
+        """
+        native = self._open()
+        return SentMessage(*self._call(native.longest_sent))
 
     def predict(self, x: ArrayLike) -> Prediction:
         """Predict one sample in private, with material that was prepared, else with some that is kept, else with new.

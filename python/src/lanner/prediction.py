@@ -72,6 +72,19 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message as the server got it: encrypted or masked, and without the TLS that was around it on the way.
+
+    Attributes:
+        length: Its bytes.
+        beginning: The first of them, at most 64.
+    """
+
+    length: int
+    beginning: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """One input's result.
 

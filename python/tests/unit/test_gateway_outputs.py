@@ -15,9 +15,11 @@ from lanner.gateway.errors import Refused
 from lanner.gateway.outputs import check_outputs, costs, outputs_of, response
 from lanner.gateway.requests import InferenceRequest, WantedOutput
 from lanner.gateway.sessions import Answer
-from lanner.prediction import PHASES
+from lanner.prediction import PHASES, SentMessage
 
 X = rows(2, seed=9)
+
+NOTHING = SentMessage(0, b"")
 
 
 def compiled(outputs: int, ending: str, **options: object) -> Model:
@@ -26,7 +28,7 @@ def compiled(outputs: int, ending: str, **options: object) -> Model:
 
 def answered(model: Model, *wanted: WantedOutput) -> dict[str, Any]:
     """The outputs of an answer by name, and those that the metadata names."""
-    answer = Answer([lanner.run(model, x) for x in X], opened=True, seconds=1.0)
+    answer = Answer([lanner.run(model, x) for x in X], opened=True, seconds=1.0, longest_sent=NOTHING)
     request = InferenceRequest(None, "x", X, wanted or None, binary=False)
     body, length = response(request, "net", "1", model.manifest, answer)
     assert length is None
@@ -70,5 +72,5 @@ def prediction(setup: int) -> Prediction:
 def test_set_up_counts_once() -> None:
     manifest = compiled(3, "Softmax").manifest
     assert manifest.batch == 1
-    told = costs(Answer([prediction(0), prediction(7), prediction(7)], opened=False, seconds=1.0), manifest)
+    told = costs(Answer([prediction(0), prediction(7), prediction(7)], opened=False, seconds=1.0, longest_sent=NOTHING), manifest)
     assert {name: cost.bytes_sent for name, cost in told.items()} == {"setup": 7, "offline": 3, "online": 3}

@@ -28,15 +28,15 @@ from lanner.ray.pool import Pool
 CLIENTS = (1, 4, 16)
 INPUTS = (1, 8, 64)
 
-#: Workers on a cluster, and the inputs for each.
-WORKERS = (1, 2, 4)
-#: What is called the network between the nodes of one.
-CLUSTER = "cluster"
-
-INPUTS_ON_CLUSTER = 256
-
 #: Inputs that share a request.
 BATCHES = (4, 16)
+
+#: Workers on a cluster, and the inputs of each.
+WORKERS = (1, 2, 4)
+INPUTS_ON_CLUSTER = 256
+
+#: What the network between a cluster's nodes is called.
+CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
             where="--rounding",
             fix="measure the suite networks, imagenet or recurrent, or round exactly",
         )
-    if options.ray is not None and options.suite == "estimates":
-        raise MisuseError("estimates are of the machine that they are made on", where="--ray", fix="leave it out")
+    _check_ray(options)
+    if options.sessions is not None and options.suite != "sessions":
+        raise MisuseError("--sessions goes with the suite sessions", fix="leave it out")
     from lanner.benchmarks.machine import machine
 
     if options.suite in OF_NETWORKS:
@@ -138,6 +139,16 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if failures:
         output.warn(f"{len(failures)} of {counted(len(chosen), 'benchmark')} failed")
     return failures[0].exit_code if failures else 0
+
+
+def _check_ray(options: argparse.Namespace) -> None:
+    """Check that the suite can be measured on the cluster that the options name, if they do."""
+    if options.ray is None:
+        return
+    if options.suite in ("estimates", "sessions"):
+        raise MisuseError(f"the suite {options.suite} is of this machine", where="--ray", fix="leave it out")
+    if options.suite == "throughput" and options.network is not None:
+        raise MisuseError("the network of a cluster is what it is", where="--network", fix="leave it out with --ray")
 
 
 def _of_networks(options: argparse.Namespace, output: Output) -> int:

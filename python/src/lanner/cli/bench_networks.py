@@ -131,8 +131,6 @@ def _throughput(
             for each in protocols:
                 yield from throughput(case, each, each.network)
         return
-    if options.network is not None:
-        raise MisuseError("the network of a cluster is what it is", where="--network", fix="leave it out with --ray")
     with cluster(options.ray):
         for case in chosen:
             yield from throughput_on_cluster(case, protocols[0], this_host(options))

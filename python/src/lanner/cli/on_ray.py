@@ -14,14 +14,12 @@ import numpy as np
 from lanner.client import ClientKeywords
 from lanner.errors import MisuseError
 from lanner.inputs import Sample
+from lanner.ray import BATCH_SIZE
 from lanner.ray.cluster import LOCAL, cluster
 from lanner.ray.pieces import Piece
 
 if TYPE_CHECKING:
     from lanner.ray.pool import Pool
-
-#: Inputs that a worker of a command predicts at once.
-BATCH_SIZE = 32
 
 
 def add_ray_option(parser: argparse.ArgumentParser, done: str) -> None:

@@ -72,8 +72,7 @@ class ServerProcess:
             state_dir: Where it keeps material.
             keys: The file of its keys.
         """
-        trusted = self.trusted(model)
-        trusted["keys"] = keys
+        trusted = self.trusted(model, keys)
         with network.between(self.address) as address, Client(address, state_dir=state_dir, **trusted) as client:
             yield client
 
@@ -82,10 +81,11 @@ class ServerProcess:
         """Where it listens, ``HOST:PORT``."""
         return str(self._document["address"])
 
-    def trusted(self, model: str | None = None) -> ClientKeywords:
-        """Keywords of a client: the model, what makes it trust the server, and what a prediction may take."""
+    def trusted(self, model: str | None = None, keys: Path | None = None) -> ClientKeywords:
+        """Keywords of a client: the model, its keys, what makes it trust the server, and what a prediction may take."""
         return ClientKeywords(
             model=model,
+            keys=keys,
             pin=self._document["fingerprint"],
             timeout=self._timeout,
             max_memory=self._limits["max_memory"],

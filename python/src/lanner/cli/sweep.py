@@ -86,7 +86,7 @@ def check_samples(options: argparse.Namespace) -> None:
 
 def sweep(options: argparse.Namespace, model: Model, labelled: Labelled, output: Output) -> int:
     """Measure the network with each number of bits that its lookups keep."""
-    document = measure_bits(options, options.bits, model, labelled, output)
+    document = measure_bits(options, options.bits, model, labelled, output, ray=options.ray)
     show_bits(document, output)
     if options.plot is not None:
         with figure(options.plot, SIZE) as drawn:
@@ -97,16 +97,31 @@ def sweep(options: argparse.Namespace, model: Model, labelled: Labelled, output:
 
 
 def measure_bits(
-    options: argparse.Namespace, bits: Sequence[int], model: Model, labelled: Labelled, output: Output
+    options: argparse.Namespace,
+    bits: Sequence[int],
+    model: Model,
+    labelled: Labelled,
+    output: Output,
+    *,
+    ray: str | None = None,
 ) -> dict[str, Any]:
-    """The network's metrics on labelled samples, as float and with each number of bits, as a document."""
+    """The network's metrics on labelled samples, as float and with each number of bits, as a document.
+
+    Args:
+        options: The command's: samples to calibrate on, and what a prediction may take.
+        bits: The numbers of bits.
+        model: The network.
+        labelled: The samples.
+        output: Where progress goes.
+        ray: The cluster whose tasks measure, if any do.
+    """
     samples, x, task = _calibration_of(options.calibration, model), labelled.x, labelled.task
     batches = [x[start : start + BATCH] for start in range(0, len(x), BATCH)]
     exact = task.of_scores(np.concatenate([model.predict_float(batch) for batch in batches]))
     document: dict[str, Any] = {"samples": len(x), "task": task.kind, "float": document_of(task, exact), "bits": []}
     measuring = _Measuring(samples, read_limits(options), batches, task, exact)
     with output.progress("bits", len(bits)) as advance:
-        for measured in _of_each(options, bits, model, measuring):
+        for measured in _of_each(ray, bits, model, measuring):
             document["bits"].append(measured)
             advance(f"{measured['bits']} bits")
     return document
@@ -136,14 +151,12 @@ class _Measuring:
         return {"bits": kept, **_measured(narrow, self.batches, self.task, self.exact)}
 
 
-def _of_each(
-    options: argparse.Namespace, bits: Sequence[int], model: Model, measuring: _Measuring
-) -> Iterator[dict[str, Any]]:
-    """The metrics with each number of bits, by tasks on a cluster where the options name one."""
-    if getattr(options, "ray", None) is None:
+def _of_each(ray: str | None, bits: Sequence[int], model: Model, measuring: _Measuring) -> Iterator[dict[str, Any]]:
+    """The metrics with each number of bits, by tasks on a cluster where one is named."""
+    if ray is None:
         yield from (measuring.of(kept, model) for kept in bits)
         return
-    with cluster(options.ray):
+    with cluster(ray):
         yield from on_each(_as_task, bits, packed(model), model.name, measuring)
 
 

@@ -105,4 +105,5 @@ def _result(answer: Answer, manifest: Manifest) -> dict[str, Any]:
         },
         "new_session": answer.opened,
         "seconds": answer.seconds,
+        "longest_sent": {"length": answer.longest_sent.length, "beginning": answer.longest_sent.beginning.hex()},
     }

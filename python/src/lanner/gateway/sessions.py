@@ -19,7 +19,7 @@ from lanner.client import Client
 from lanner.errors import BusyError, InputError, LannerError, PeerError
 from lanner.interrupts import abandon
 from lanner.manifest import Manifest
-from lanner.prediction import Prediction
+from lanner.prediction import Prediction, SentMessage
 from lanner.progress import PartProgress, SetUpWatch, StepProgress
 
 #: A commitment that no model has: a server that is asked for it answers, and no set-up follows.
@@ -53,11 +53,13 @@ class Answer:
         predictions: One for each sample.
         opened: Whether the session was opened for it, so that the set-up was paid now and not before.
         seconds: From the input to the result, waits for other predictions not included.
+        longest_sent: The longest message that the server got for it.
     """
 
     predictions: list[Prediction]
     opened: bool
     seconds: float
+    longest_sent: SentMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,8 @@ class ServedModel:
                 self._session = self._connect(pin_model=self.manifest.commitment, probing=False, watch=self._set_up)
                 self._watched = _Watched(ticket, self._session, before, come)
             predictions = self._session.predict_batch(samples)
-            return Answer(predictions, self._session.sessions > before, time.monotonic() - start)
+            seconds, opened = time.monotonic() - start, self._session.sessions > before
+            return Answer(predictions, opened, seconds, self._session.longest_sent)
         except InputError:
             raise
         except BaseException:

@@ -15,6 +15,7 @@ export function show(answer, model) {
     "Bytes and rounds are this machine's, on its connection to the server. The set-up is paid once for a session" +
     (answer.new_session ? ", and this prediction opened one." : "; this session's was paid before this prediction.");
   byId("seen").textContent = seen(costs, answer.new_session, model);
+  showMessage(answer.longest_sent);
   byId("timeline").replaceChildren(...timeline(prediction.layers));
 }
 
@@ -70,8 +71,16 @@ function seen(costs, opened, model) {
   return (
     `For this prediction the server got ${size(sent)} from here: ${what}. They do not tell it your input's ${values}` +
     " or the result, as long as both sides keep to the protocol. It knows that you asked model " +
-    `${model.name}, when, and from which address. The gateway is not told the bytes themselves, so that only their number is shown.`
+    `${model.name}, when, and from which address.`
   );
+}
+
+/** Shows how the longest message began, byte by byte. */
+function showMessage({ length, beginning }) {
+  const bytes = beginning.match(/../g) ?? [];
+  const told = bytes.length < length ? `The longest of these messages, ${size(length)}, begins with` : "The longest of these messages is";
+  byId("message-about").textContent = `${told} these ${bytes.length} bytes, here as two hexadecimal digits each:`;
+  byId("message").textContent = bytes.join(" ") + (bytes.length < length ? " \u2026" : "");
 }
 
 function timeline(layers) {
