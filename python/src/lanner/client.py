@@ -309,7 +309,8 @@ class Client:
                 self._connect_again()
                 documents = self._request(batch, start)
             for index, document in enumerate(documents, start):
-                yield Prediction.from_document(document).placed(None, index)
+                # The model's name is the file's in there.
+                yield replace(Prediction.from_document(document), index=index, model=self.manifest.name)
             start += len(documents)
 
     def _request(self, batch: NDArray[np.float32], start: int) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -72,6 +73,8 @@ def answered(tab: Tab) -> str:
     assert [row.split()[0] for row in rows] == ["set-up", "offline", "online"]
     assert tab.value("document.querySelectorAll('#timeline li').length") > 3
     assert "784 values" in tab.text("seen")
+    assert "these 64 bytes" in tab.text("message-about")
+    assert re.fullmatch(r"([0-9a-f]{2} ){64}\u2026", tab.text("message"))
     return tab.text("answer")
 
 

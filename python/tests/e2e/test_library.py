@@ -26,6 +26,7 @@ def test_paths_stand_for_the_models_in_them(tiny_label: Path, tiny_logits: Path)
         for name, known in (("offered", "offered"), (None, "tiny_label")):
             with lanner.Client(server.address, pin=server.fingerprint, model=name) as client:
                 assert client.manifest.name == known
+                assert client.predict(tiny_samples(1)).model == known
 
 
 def test_a_server_lists_its_models(tiny_label: Path, tiny_logits: Path) -> None:
@@ -136,6 +137,22 @@ def test_server_and_client_in_one_process(tmp_path: Path, tiny_label: Path) -> N
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(predict, x)) == expected
         assert isinstance(server.stats(), dict)
+
+
+def test_what_the_server_got_can_be_looked_at_and_is_never_twice_the_same(tiny_label: Path) -> None:
+    x = tiny_samples(1)[0]
+    with lanner.Server(tiny_label) as server, lanner.Client(server.address, pin=server.fingerprint) as client:
+        assert client.longest_sent == lanner.SentMessage(0, b"")
+        told = []
+        for _ in range(3):
+            took = client.predict(x).phases
+            told.append(client.longest_sent)
+            assert 0 < told[-1].length < took["offline"].bytes_sent + took["online"].bytes_sent
+            assert len(told[-1].beginning) == min(64, told[-1].length)
+        assert len({message.length for message in told}) == 1
+        assert len({message.beginning for message in told}) == 3
+    with pytest.raises(lanner.MisuseError, match="closed"):
+        _ = client.longest_sent
 
 
 def test_closed_client_and_wrong_input_are_refused(tmp_path: Path, tiny_label: Path) -> None:

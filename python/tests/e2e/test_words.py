@@ -17,8 +17,9 @@ import pytest
 from PIL import Image
 
 import lanner as library
+from helpers.documents import free_address
 from helpers.models import tiny_classifier, tiny_samples
-from helpers.processes import HUNG, lanner, serving
+from helpers.processes import HUNG, gateway, lanner, serving
 from lanner import ImageDescription
 
 SOME_PIN = "sha256:" + "5a" * 32
@@ -115,6 +116,20 @@ def test_a_client_with_tls_is_told_that_the_server_does_without(
         assert result.returncode == 5
         assert "the server does without TLS, and this client asks for it" in result.stderr
         assert server.log("refused").endswith("the peer speaks TLS, and this side does without")
+
+
+def test_who_asks_a_gateway_is_told_so(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
+    with serving(tmp_path / "server", tiny_label) as behind, gateway(tmp_path, behind.address, *behind.pin) as gate:
+        address = gate.document["url"].removeprefix("http://")
+        result = people("predict", address, samples_file, *behind.pin)
+    assert result.returncode == 5
+    assert "a web server answers at this address, and no lanner server; give the address" in result.stderr
+
+
+def test_the_systems_reasons_have_no_numbers(samples_file: Path) -> None:
+    result = people("predict", free_address(), samples_file, "--pin", SOME_PIN)
+    assert result.returncode == 5
+    assert "Connection refused; check the address" in result.stderr
 
 
 def test_results_are_on_standard_output_without_empty_columns(tiny_label: Path, samples_file: Path) -> None:

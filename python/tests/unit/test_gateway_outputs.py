@@ -72,5 +72,7 @@ def prediction(setup: int) -> Prediction:
 def test_set_up_counts_once() -> None:
     manifest = compiled(3, "Softmax").manifest
     assert manifest.batch == 1
-    told = costs(Answer([prediction(0), prediction(7), prediction(7)], opened=False, seconds=1.0, longest_sent=NOTHING), manifest)
+    told = costs(
+        Answer([prediction(0), prediction(7), prediction(7)], opened=False, seconds=1.0, longest_sent=NOTHING), manifest
+    )
     assert {name: cost.bytes_sent for name, cost in told.items()} == {"setup": 7, "offline": 3, "online": 3}
