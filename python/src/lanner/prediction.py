@@ -102,7 +102,7 @@ class Prediction:
         integers: Logits or values as the integers of the fixed-point reference, where the policy reveals them; no part
             of the document.
         mode: The mode that computed the prediction.
-        model: The model's name.
+        model: The model's name, as it was asked for.
         phases: The cost of setup, offline and online.
         layers: The cost of each layer.
     """
