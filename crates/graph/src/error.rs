@@ -124,6 +124,12 @@ pub enum CompileError {
         /// What to pass.
         fix: String,
     },
+    /// Networks cannot be traced over the calibration samples.
+    #[error("networks are not traced over the samples: {reason}")]
+    Tracing {
+        /// Why.
+        reason: String,
+    },
     /// A stated range of the input that is none.
     #[error("the input range [{low}, {high}] is not usable")]
     InputRange {
@@ -186,7 +192,7 @@ impl CompileError {
             Self::Calibration { fix, .. } => fix,
             Self::InputRange { .. } => "give two numbers with 0 between them, not both 0",
             Self::UnknownModulus { .. } | Self::Network { .. } => "compile the model again",
-            Self::Wiring { .. } | Self::Shape { .. } | Self::Option { .. } => "",
+            Self::Wiring { .. } | Self::Shape { .. } | Self::Option { .. } | Self::Tracing { .. } => "",
         }
     }
 }

@@ -9,6 +9,7 @@ mod error;
 mod model;
 mod relay;
 mod server;
+mod trace;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,6 +35,8 @@ mod _native {
     use super::relay::NativeRelay;
     #[pymodule_export]
     use super::server::NativeServer;
+    #[pymodule_export]
+    use super::trace::traces;
 
     /// Both parties in this process; samples along the first axis, and the JSON of a list of predictions.
     #[pyfunction]

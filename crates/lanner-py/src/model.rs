@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanner::{CompileOptions, Error, ErrorKind, LimitOptions, Model};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_graph::{Calibration, Graph, OwnCores, Tensor, Tensors, Tracer};
 use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{parts, raise};
+use crate::trace::Elsewhere;
 
 /// A compiled model: fixed-point network, scales, plan and output policy.
 #[pyclass(frozen, module = "lanner._native")]
@@ -25,7 +26,7 @@ impl NativeModel {
 #[pymethods]
 impl NativeModel {
     #[staticmethod]
-    #[pyo3(signature = (graph_json, tensors, calibration, options_json, tell=None))]
+    #[pyo3(signature = (graph_json, tensors, calibration, options_json, tell=None, trace=None))]
     fn compile(
         py: Python<'_>,
         graph_json: &str,
@@ -33,18 +34,25 @@ impl NativeModel {
         calibration: PyReadonlyArrayDyn<'_, f32>,
         options_json: &str,
         tell: Option<Py<PyAny>>,
+        trace: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let weights = read_tensors(py, tensors)?;
         let samples = values(&calibration);
+        let elsewhere = trace.map(Elsewhere::new);
+        let tracer = elsewhere.as_ref().map_or(&OwnCores as &dyn Tracer, |elsewhere| elsewhere);
         let compiled = py.detach(|| {
             let mut stage = |name: &'static str| {
                 // Whoever listens must not stop the work.
                 let _ = tell.as_ref().map(|tell| Python::attach(|py| tell.call1(py, (name,))));
             };
             let options = read_options(options_json)?;
-            Model::compile_telling(Graph::from_json(graph_json)?, weights, &samples, &options, &mut stage)
+            let calibration = Calibration { samples: &samples, tracer };
+            Model::compile_telling(Graph::from_json(graph_json)?, weights, calibration, &options, &mut stage)
         });
-        compiled.map(|model| Self(Arc::new(model))).map_err(|error| raise(py, &error))
+        let failure = elsewhere.and_then(Elsewhere::into_failure);
+        compiled
+            .map(|model| Self(Arc::new(model)))
+            .map_err(|error| failure.unwrap_or_else(|| raise(py, &error)))
     }
 
     #[staticmethod]

@@ -1,6 +1,6 @@
 //! The network and the plan of a model: those of its mode, or in mode `auto` the best of all modes for what its owner wants.
 
-use lanner_graph::{Graph, Network, Policy, PublicNetwork, Tensors, compile, compile_to};
+use lanner_graph::{Calibration, Graph, Network, Policy, PublicNetwork, Tensors, compile, compile_to};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, choose, plan_within, promise};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
@@ -11,7 +11,7 @@ use crate::{CompileOptions, Error, ErrorKind, Result};
 pub(crate) struct Job<'j> {
     pub(crate) graph: &'j Graph,
     pub(crate) tensors: &'j Tensors,
-    pub(crate) calibration: &'j [f32],
+    pub(crate) calibration: Calibration<'j>,
     pub(crate) options: &'j CompileOptions,
 }
 
@@ -56,7 +56,8 @@ impl Job<'_> {
     /// differs between rings does not depend on it.
     fn promising(&self, prices: &Prices) -> Result<Vec<Mode>> {
         let length: usize = self.graph.inputs[0].shape.iter().product();
-        let sample = &self.calibration[..length.min(self.calibration.len())];
+        let samples = self.calibration.samples;
+        let sample = &samples[..length.min(samples.len())];
         let mut found: Vec<(Mode, f64)> = Vec::new();
         for mode in self.modes()? {
             let rings = self.options.quantization(mode)?;

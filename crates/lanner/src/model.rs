@@ -4,7 +4,8 @@ use std::path::Path;
 
 use lanner_graph::network::InputScale;
 use lanner_graph::{
-    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, Tensors, outline,
+    Accumulator, Calibration, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, Tensors,
+    outline,
 };
 use lanner_plan::Mode;
 use lanner_primitives::Prg;
@@ -61,7 +62,7 @@ impl Model {
         calibration: &[f32],
         options: &CompileOptions,
     ) -> Result<Self> {
-        Self::compile_telling(graph, tensors, calibration, options, &mut |_| ())
+        Self::compile_telling(graph, tensors, calibration.into(), options, &mut |_| ())
     }
 
     /// As [`Self::compile`]; `tell` hears the name of each stage as it begins.
@@ -71,20 +72,20 @@ impl Model {
     pub fn compile_telling(
         graph: Graph,
         tensors: Tensors,
-        calibration: &[f32],
+        calibration: Calibration<'_>,
         options: &CompileOptions,
         tell: &mut dyn FnMut(&'static str),
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
         tell("checking operators and sizes");
-        let replaced = options.replaced(mode, &graph, &tensors, calibration)?;
+        let replaced = options.replaced(mode, &graph, &tensors, calibration.samples)?;
         let (computed, values) =
             replaced.as_ref().map_or((&graph, &tensors), |replaced| (&replaced.graph, &replaced.tensors));
         let mut outline = outline(computed, values, options.public_preprocessing)?;
         if let Some(first) = reasons(&mut outline, options)?.into_iter().next() {
             return Err(first);
         }
-        foresee(&outline, computed, values, calibration, options)?;
+        foresee(&outline, computed, values, calibration.samples, options)?;
         let (network, plan) = Job { graph: computed, tensors: values, calibration, options }.run(tell)?;
         let public = network.public().clone();
         if let Some(classes) = &options.classes {

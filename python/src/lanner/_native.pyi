@@ -7,6 +7,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.tracing import Trace, Traces
+
 class NativeError(Exception):
     """An error of the native layers.
 
@@ -29,6 +31,7 @@ class NativeModel:
         calibration: NDArray[np.float32],
         options_json: str,
         tell: Callable[[str], None] | None = None,
+        trace: Traces | None = None,
     ) -> NativeModel: ...
     @staticmethod
     def load(path: str, max_memory: int | None = None, max_seconds: int | None = None) -> NativeModel: ...
@@ -122,6 +125,9 @@ def measure_link(config_json: str) -> tuple[float, float]:
 def network_profile(name: str) -> tuple[float, float] | None: ...
 def run_in_memory(model: NativeModel, x: NDArray[np.float32]) -> str:
     """Samples, shape (n, *shape), by one request; the JSON of a list of predictions."""
+
+def traces(manifest: str, weights: bytes, samples: NDArray[np.float32], numbers: list[int]) -> list[Trace]:
+    """What a network makes of samples, shape (n, *shape); `numbers` name them in errors."""
 
 def doctor() -> str: ...
 def keygen(manifest_json: str, path: str, max_memory: int | None = None, max_seconds: int | None = None) -> str: ...

@@ -29,6 +29,7 @@ from lanner.options import CompileOptions
 from lanner.precision import PrecisionWarning, Reached, check_kept_bits
 from lanner.reference import OnnxReference, reference_of
 from lanner.state import state_path
+from lanner.tracing import Tracer
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
@@ -286,6 +287,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     network: str | Network = "lan",
     state_dir: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
+    tracer: Tracer | None = None,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
@@ -344,6 +346,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             `Network`.
         state_dir: Where this machine's table of kernel times is, for mode ``auto``; see `lanner.estimate`.
         progress: Hears the name of each stage as it begins.
+        tracer: What runs the networks that are tried on the calibration samples, such as `lanner.ray.Tracer`; this
+            machine's cores where it is None.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
@@ -383,10 +387,11 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         description.check_shape(imported.input_shape)
     options = options.for_end(imported.policy, int(np.prod(imported.graph.output_shape)), imported.classes)
     _check_graph(imported, options)
+    traces = None if tracer is None else tracer.over(samples)
     with native_errors(options.name):
         native = interruptible(
             lambda: _native.NativeModel.compile(
-                imported.graph.document, imported.graph.tensors, samples, options.document(), progress
+                imported.graph.document, imported.graph.tensors, samples, options.document(), progress, traces
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)

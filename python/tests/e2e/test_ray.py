@@ -16,7 +16,7 @@ import pytest
 import lanner as library
 import lanner.ray as on_ray
 from helpers.clusters import nodes
-from helpers.models import tiny_samples
+from helpers.models import save_model, tiny_classifier, tiny_samples
 from helpers.processes import HUNG, Serving, lanner, serving
 
 X = tiny_samples(20, seed=5)
@@ -116,6 +116,17 @@ def test_wrong_arguments_are_told_before_anybody_works(tmp_path: Path) -> None:
             on_ray.predict_each(in_blocks(X), "127.0.0.1:1", state_dir=str(tmp_path), **wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("mode", ["cheetah", "tabula"])
+def test_a_search_for_bits_finds_what_one_process_finds(mode: str) -> None:
+    here = library.compile(tiny_classifier(), tiny_samples(), mode=mode, output="logits", name="tiny")
+    there = library.compile(
+        tiny_classifier(), tiny_samples(), mode=mode, output="logits", name="tiny", tracer=on_ray.Tracer()
+    )
+    assert there.report() == here.report()
+    assert np.array_equal(there.predict_integers(X)[0], here.predict_integers(X)[0])
+
+
 def test_a_command_without_what_it_needs_says_so(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X)
     pin = ("--pin", "sha256:" + "0" * 64)
@@ -140,6 +151,19 @@ def test_the_command_gives_what_it_gives_without_a_cluster(served: Serving, tmp_
     assert found == wanted
     wrong = lanner(*command[:-1], "sha256:" + "0" * 64, "--ray", "local", "--workers", 1)
     assert (wrong.code, wrong.document["error"]["kind"]) == (5, "transport")
+
+
+@pytest.mark.slow
+def test_a_command_compiles_what_it_compiles_without_a_cluster(tmp_path: Path) -> None:
+    network = save_model(tmp_path / "tiny.onnx", tiny_classifier())
+    np.save(tmp_path / "x.npy", tiny_samples())
+    command = ("compile", network, "-o", tmp_path / "tiny.lanner", "--calibration", tmp_path / "x.npy")
+    here, there = lanner(*command), lanner(*command, "--ray", "local")
+    assert (here.code, there.code) == (0, 0), there.errors
+    for told in (here.document, there.document):
+        # Its salt is drawn each time.
+        del told["commitment"]
+    assert there.document == here.document
 
 
 @pytest.mark.slow

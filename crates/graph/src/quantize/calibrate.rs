@@ -1,10 +1,11 @@
 //! The ranges that values take on the calibration samples.
 
 use super::outlier::typical;
+use super::trace::{self, Trace, Tracer, refuse};
 use crate::float::FloatExecutor;
 use crate::network::{Calibrated, Network};
 use crate::pass::Draft;
-use crate::{CompileError, FixedExecutor, InputError, Integers, cores};
+use crate::{CompileError, cores};
 
 /// The smallest and the largest real value; 0 always lies between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -126,8 +127,8 @@ impl Observed {
 pub(super) fn integer_ranges(
     network: &Network,
     samples: &Samples<'_>,
+    tracer: &dyn Tracer,
 ) -> Result<(Vec<Calibrated>, Vec<Vec<i128>>), CompileError> {
-    let executor = FixedExecutor::new(network)?;
     let unseen = |value: &crate::network::ValueReport| Calibrated {
         scale: value.scale,
         low: 0,
@@ -136,31 +137,15 @@ pub(super) fn integer_ranges(
         function: value.function,
     };
     let mut ranges: Vec<Calibrated> = network.values().iter().map(unseen).collect();
-    let (input, last) = (network.public().input(), network.public().nodes().len());
-    let each = cores::map(samples, |(number, sample)| {
-        let integers = input.quantize(sample).map_err(|error| refuse(*number, &error))?;
-        let (mut seen, mut scores) = (vec![[0; 2]; last + 1], Vec::new());
-        let visit = |value: usize, integers: Integers<'_>| {
-            seen[value] = integers.ends();
-            if value == last {
-                scores = integers.to_vec();
-            }
-        };
-        executor.trace(&integers, visit).map_err(|error| refuse(*number, &error))?;
-        Ok((seen, scores))
-    });
+    let traces = tracer.traces(network, samples)?;
+    trace::check(&traces, network, samples.len())?;
     let mut all_scores = Vec::with_capacity(samples.len());
-    for made in each {
-        let (seen, scores) = made?;
-        for (range, [low, high]) in ranges.iter_mut().zip(seen) {
+    for Trace { ends, scores } in traces {
+        for (range, [low, high]) in ranges.iter_mut().zip(ends) {
             range.low = range.low.min(low);
             range.high = range.high.max(high);
         }
         all_scores.push(scores);
     }
     Ok((ranges, all_scores))
-}
-
-fn refuse(number: usize, error: &InputError) -> CompileError {
-    CompileError::Calibration { reason: format!("sample {number}: {error}"), fix: error.fix().to_owned() }
 }

@@ -3,6 +3,7 @@
 use super::calibrate::{Samples, integer_ranges};
 use super::lower::{Source, lower};
 use super::structure::{SquareBits, Squares, Structure};
+use super::trace::Tracer;
 use super::{QuantizationOptions, refuse_all};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
@@ -19,6 +20,7 @@ pub(super) struct Choice<'a> {
     pub(super) source: Source<'a>,
     pub(super) head: Head,
     pub(super) samples: Samples<'a>,
+    pub(super) tracer: &'a dyn Tracer,
     /// The float graph's scores of every sample, by number.
     pub(super) scores: &'a [Vec<f32>],
 }
@@ -112,7 +114,7 @@ impl Choice<'_> {
             for slack in SLACK {
                 let lowered = lower(&self.source, &structure, slack, &least)?;
                 let provisional = lowered.network(self.head, None)?;
-                let (measured, scores) = integer_ranges(&provisional, &self.samples)?;
+                let (measured, scores) = integer_ranges(&provisional, &self.samples, self.tracer)?;
                 let mut overflows = overflows(&provisional, &measured);
                 if overflows.is_empty() {
                     let network = self.narrowed(lowered.network(self.head, Some(&measured))?)?;

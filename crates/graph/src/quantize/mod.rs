@@ -22,12 +22,14 @@ mod primes;
 mod reach;
 mod search;
 mod structure;
+mod trace;
 
 pub(crate) use closeness::largest_score;
 pub use outline::{Outline, OutlinedNode, outline};
 pub use precision::{Aim, Precision, Reached, Told};
 use prepared::Prepared;
 pub use search::compile_to;
+pub use trace::{Calibration, OwnCores, Trace, Tracer};
 
 use crate::CompileError;
 use crate::accumulator::Accumulator;
@@ -120,7 +122,7 @@ pub fn compile(
     options: &QuantizationOptions,
 ) -> Result<Network, CompileError> {
     let options = check(options)?;
-    let prepared = Prepared::new(graph, tensors, calibration, &options)?;
+    let prepared = Prepared::new(graph, tensors, calibration.into(), &options)?;
     let mut refused = None;
     for kept in prepared.kept() {
         let part = prepared.part(kept, &options)?;

@@ -9,6 +9,7 @@ use super::features::{CodedInput, Coding, prepare_input};
 use super::fits::Fits;
 use super::item::{Action, Item, items, only_polynomials};
 use super::lower::Source;
+use super::trace::{Calibration, Tracer};
 use super::{QuantizationOptions, outlier};
 use crate::fit;
 use crate::float::FloatExecutor;
@@ -23,6 +24,7 @@ pub(super) struct Prepared<'c> {
     draft: Draft,
     head: Head,
     samples: Samples<'c>,
+    tracer: &'c dyn Tracer,
     /// All samples, one after the other, as the draft takes them where it does not take them as they are.
     coded: Option<Vec<f32>>,
     coding: Option<Coding>,
@@ -47,9 +49,10 @@ impl<'c> Prepared<'c> {
     pub(super) fn new(
         graph: &Graph,
         tensors: &Tensors,
-        calibration: &'c [f32],
+        calibration: Calibration<'c>,
         options: &QuantizationOptions,
     ) -> Result<Self, CompileError> {
+        let Calibration { samples: calibration, tracer } = calibration;
         let input = prepare_input(graph, tensors, calibration, options)?;
         let CodedInput { mut draft, head, samples: coded, coding } = input;
         if !options.rescales {
@@ -57,7 +60,16 @@ impl<'c> Prepared<'c> {
         }
         let observed = observe(&draft, &samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
         let samples = samples(&draft, calibration)?;
-        Ok(Self { draft, head, samples, coded, coding, observed, functions: fit::FitCache::default() })
+        Ok(Self {
+            draft,
+            head,
+            samples,
+            tracer,
+            coded,
+            coding,
+            observed,
+            functions: fit::FitCache::default(),
+        })
     }
 
     /// The samples without the first few of those that run away: all of them first, then one less each time.
@@ -92,9 +104,9 @@ impl<'p> Part<'p> {
         bits: &LayerBits,
         samples: Samples<'p>,
     ) -> Result<Chosen, CompileError> {
-        let Prepared { head, observed, .. } = self.prepared;
+        let Prepared { head, observed, tracer, .. } = self.prepared;
         let source = self.source(options, bits);
-        Choice { source, head: *head, samples, scores: &observed.scores }.fewest_circuits()
+        Choice { source, head: *head, samples, tracer: *tracer, scores: &observed.scores }.fewest_circuits()
     }
 
     /// What is lowered.

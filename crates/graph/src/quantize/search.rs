@@ -12,6 +12,7 @@ use super::choice::Chosen;
 use super::closeness::{Closeness, Measured};
 use super::precision::{Aim, Precision, percent};
 use super::prepared::{Part, Prepared};
+use super::trace::Calibration;
 use super::{QuantizationOptions, check};
 use crate::CompileError;
 use crate::graph::Graph;
@@ -42,17 +43,17 @@ const USUAL_BITS: u32 = 8;
 ///
 /// # Errors
 /// As [`super::compile`], and [`CompileError::Precision`] where a precision that is demanded is missed.
-pub fn compile_to(
+pub fn compile_to<'c>(
     graph: &Graph,
     tensors: &Tensors,
-    calibration: &[f32],
+    calibration: impl Into<Calibration<'c>>,
     options: &QuantizationOptions,
     aim: Aim,
     cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
 ) -> Result<Network, CompileError> {
     let options = check(options)?;
     check_aim(aim.precision)?;
-    let prepared = Prepared::new(graph, tensors, calibration, &options)?;
+    let prepared = Prepared::new(graph, tensors, calibration.into(), &options)?;
     let mut outcome = Err(super::refuse_all());
     for kept in prepared.kept() {
         let part = prepared.part(kept, &options)?;

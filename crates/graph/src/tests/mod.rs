@@ -17,6 +17,7 @@ mod precision;
 mod public_half;
 mod refusals;
 mod smooth;
+mod traces;
 
 use crate::graph::{FORMAT_VERSION, GraphInput, infer};
 use crate::{Graph, Node, Op, Tensor, Tensors};

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,14 @@ from lanner.cli.arguments import (
     refuse_compile_options,
 )
 from lanner.cli.calibration import load_calibration, require_calibration
+from lanner.cli.on_ray import add_ray_option
 from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
 from lanner.errors import InputError
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
+from lanner.ray.cluster import cluster
+from lanner.ray.tracer import Tracer
 from lanner.wording import counted
 
 NAME = "compile"
@@ -45,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mode auto: what lies between the parties: loopback, lan, wan or FILE.toml (default: lan)",
     )
     add_compile_options(parser)
+    add_ray_option(parser, "run the networks that the search for bits tries")
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -55,7 +60,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     samples = load_calibration(options.calibration, options)
     name = options.name or options.target.name.removesuffix(".lanner")
     with output.progress(f"compiling {options.model.name}") as advance:
-        model = compile_file(options, samples, options.calibration, name, advance)
+        with nullcontext() if options.ray is None else cluster(options.ray):
+            tracer = None if options.ray is None else Tracer()
+            model = compile_file(options, samples, options.calibration, name, advance, tracer)
         advance(stage_of(options, "comparing with the float network"))
         agreement = compare(model, samples)
     if agreement["samples"] < ADVISED_SAMPLES:
@@ -76,11 +83,16 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def compile_file(
-    options: argparse.Namespace, samples: NDArray[np.float32], source: Path, name: str, advance: Advance
+    options: argparse.Namespace,
+    samples: NDArray[np.float32],
+    source: Path,
+    name: str,
+    advance: Advance,
+    tracer: Tracer | None = None,
 ) -> Model:
     """Compile the ONNX file with the command line's options; `source` is the file that the samples are from.
 
-    `advance` shows the stages.
+    `advance` shows the stages; `tracer` is as for `lanner.compile`.
 
     Raises:
         InputError: If the samples do not fit the model, naming their file.
@@ -91,7 +103,12 @@ def compile_file(
             # `warn_of_precision` says it.
             warnings.simplefilter("ignore", PrecisionWarning)
             return compile(
-                options.model, samples, name=name, progress=lambda stage: advance(stage_of(options, stage)), **keywords
+                options.model,
+                samples,
+                name=name,
+                progress=lambda stage: advance(stage_of(options, stage)),
+                tracer=tracer,
+                **keywords,
             )
     except InputError as error:
         raise InputError(error.what, where=str(source), fix=error.fix) from None

@@ -22,6 +22,7 @@ from lanner.extras import require
 from lanner.prediction import Prediction
 from lanner.ray.pieces import pieces_of
 from lanner.ray.pool import AHEAD, CPUS, PATIENCE, Pool
+from lanner.ray.tracer import Tracer
 
 if TYPE_CHECKING:
     import ray.data
@@ -131,4 +132,4 @@ def _row(prediction: Prediction) -> dict[str, Any]:
     }
 
 
-__all__ = ["predict", "predict_each"]
+__all__ = ["Tracer", "predict", "predict_each"]

@@ -28,7 +28,7 @@ def on_each(
     Args:
         function: One that a module has, so that every node finds it.
         items: Its first arguments.
-        shared: Its others.
+        shared: Its others, some perhaps `stored` before.
         cpus: The CPUs that each call takes.
 
     Raises:
@@ -38,8 +38,8 @@ def on_each(
     from ray.exceptions import RayError, RayTaskError
 
     task: Any = ray.remote(function).options(num_cpus=cpus, scheduling_strategy="SPREAD")
-    stored = [ray.put(each) for each in shared]
-    for result in [task.remote(item, *stored) for item in items]:
+    references = [each if isinstance(each, ray.ObjectRef) else stored(each) for each in shared]
+    for result in [task.remote(item, *references) for item in items]:
         try:
             yield ray.get(result)
         except RayTaskError as failure:
@@ -50,12 +50,29 @@ def on_each(
             raise LannerError(f"a task was lost ({type(failure).__name__})", fix="see Ray's logs") from None
 
 
-def whole_node() -> float:
-    """The CPUs of the smallest node that has any: a task that takes so many has a node to itself, of nodes alike."""
+def stored(shared: object) -> object:
+    """What several calls of `on_each` share, in Ray's object store until nobody has the reference any more."""
     import ray
 
-    counts = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
-    return min((float(count) for count in counts if count), default=1.0)
+    return ray.put(shared)
+
+
+def nodes() -> int:
+    """How many nodes of the cluster have CPUs."""
+    return len(_cpus())
+
+
+def whole_node() -> float:
+    """The CPUs of the smallest node that has any: a task that takes so many has a node to itself, of nodes alike."""
+    return min(_cpus(), default=1.0)
+
+
+def _cpus() -> list[float]:
+    """The CPUs of each node that has some."""
+    import ray
+
+    counts = [float(node["Resources"].get("CPU", 0.0)) for node in ray.nodes() if node["Alive"]]
+    return [count for count in counts if count]
 
 
 def packed(model: Model) -> bytes:

@@ -1,0 +1,78 @@
+//! Networks traced elsewhere: the same network comes of it, and traces of anything else are refused.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::branches::residual;
+use super::{Sketch, small_network};
+use crate::{
+    Aim, Calibration, CompileError, Network, OwnCores, Precision, QuantizationOptions, Told, Trace, Tracer,
+    compile_to,
+};
+
+/// Where networks arrive as files, and samples in parts.
+struct Elsewhere {
+    /// What becomes of the traces on the way back.
+    then: fn(&mut Vec<Trace>),
+    asked: AtomicUsize,
+}
+
+impl Elsewhere {
+    const fn new(then: fn(&mut Vec<Trace>)) -> Self {
+        Self { then, asked: AtomicUsize::new(0) }
+    }
+}
+
+impl Tracer for Elsewhere {
+    fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let (manifest, weights) = network.to_parts()?;
+        let read = Network::from_parts(manifest, &weights)?;
+        let mut traces = Vec::new();
+        for part in samples.chunks(5) {
+            traces.extend(OwnCores.traces(&read, part)?);
+        }
+        (self.then)(&mut traces);
+        Ok(traces)
+    }
+}
+
+fn compiled(
+    mut sketch: Sketch,
+    options: &QuantizationOptions,
+    tracer: &dyn Tracer,
+) -> Result<Network, CompileError> {
+    let samples = sketch.samples(23, 0.0, 1.0);
+    let aim = Aim { precision: Precision::Error(0.01), demanded: false, told: Told::Scores };
+    let calibration = Calibration { samples: &samples, tracer };
+    compile_to(&sketch.graph, &sketch.tensors, calibration, options, aim, &|network| {
+        Ok(network.nodes().iter().map(|node| u64::from(node.accumulator.bits())).sum())
+    })
+}
+
+#[test]
+fn a_search_elsewhere_finds_the_same_network() {
+    let narrow =
+        QuantizationOptions { narrow: true, kept_bits: Some(9), ..QuantizationOptions::powers_of_two() };
+    for options in [QuantizationOptions::default(), QuantizationOptions::powers_of_two(), narrow] {
+        for sketch in [|| small_network(1), || residual(31)] {
+            let elsewhere = Elsewhere::new(|_| ());
+            let found = compiled(sketch(), &options, &elsewhere).unwrap();
+            assert_eq!(found, compiled(sketch(), &options, &OwnCores).unwrap());
+            assert!(elsewhere.asked.into_inner() > 3);
+        }
+    }
+}
+
+#[test]
+fn traces_of_another_network_or_of_other_samples_are_refused() {
+    let wrong: [fn(&mut Vec<Trace>); 4] = [
+        Vec::clear,
+        |traces| traces.push(Trace::default()),
+        |traces| drop(traces[0].ends.pop()),
+        |traces| traces[0].scores.push(0),
+    ];
+    for then in wrong {
+        let error = compiled(small_network(1), &QuantizationOptions::default(), &Elsewhere::new(then));
+        assert!(matches!(error, Err(CompileError::Tracing { .. })), "{error:?}");
+    }
+}

@@ -1,0 +1,57 @@
+"""The search for bits of `lanner.compile` on a cluster, whose tasks trace each network that it tries over samples."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner import _native
+from lanner.errors import MisuseError, native_errors
+from lanner.extras import require
+from lanner.ray.tasks import nodes, on_each, stored, whole_node
+from lanner.tracing import Trace, Traces
+
+#: Parts of the samples for each node, so that one that is slow holds up less.
+PARTS = 2
+
+
+class Tracer:
+    """Has the networks that `lanner.compile` tries traced over the calibration samples by the nodes of a cluster.
+
+        import ray
+        import lanner
+        import lanner.ray
+
+        ray.init("auto")
+        model = lanner.compile("network.onnx", samples, tracer=lanner.ray.Tracer())
+
+    The model is the same as without it, to the bit. Networks with their weights, and the samples, lie in Ray's object
+    store: the cluster is the model owner's. Tasks of a node that is lost run again elsewhere.
+
+    Raises:
+        MisuseError: If Ray is not installed, or no cluster is connected to.
+    """
+
+    def __init__(self) -> None:
+        require("ray", "compiling on a cluster")
+        import ray
+
+        if not ray.is_initialized():
+            raise MisuseError("there is no connection to a cluster", fix="call ray.init first")
+
+    def over(self, samples: NDArray[np.float32]) -> Traces:
+        """What traces networks over samples, shape (n, *input shape), by their numbers from 0."""
+        return partial(_traces, stored(samples))
+
+
+def _traces(samples: object, manifest: str, weights: bytes, numbers: list[int]) -> list[Trace]:
+    parts = [part for part in np.array_split(numbers, PARTS * nodes()) if len(part)]
+    made = on_each(_as_task, parts, samples, (manifest, weights), cpus=whole_node())
+    return [trace for part in made for trace in part]
+
+
+def _as_task(numbers: NDArray[np.int64], samples: NDArray[np.float32], network: tuple[str, bytes]) -> list[Trace]:
+    with native_errors():
+        return _native.traces(*network, samples[numbers], numbers.tolist())
