@@ -63,7 +63,9 @@ def run(trial: Trial) -> None:
     subprocess.run(build, check=True, cwd=ROOT)
     listed = [cargo, "+nightly", "fuzz", "list", "--fuzz-dir", str(FUZZ)]
     names = subprocess.run(listed, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split()
-    chosen = [name for name in names if name in os.environ.get("FUZZ_TARGETS", ",".join(names)).split(",")]
+    chosen = os.environ.get("FUZZ_TARGETS", ",".join(names)).split(",")
+    if unknown := [name for name in chosen if name not in names]:
+        raise ValueError(f"FUZZ_TARGETS names {unknown[0]!r}, and there are {', '.join(names)}")
     _unpack()
     seconds = trial.scaled(int(os.environ.get("FUZZ_SECONDS", SECONDS)), 2)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
@@ -87,12 +89,13 @@ def _tell(trial: Trial, one: Fuzzed, seconds: int) -> None:
 def _take_over(trial: Trial, name: str) -> None:
     """Tell of a target what the record of the run before has."""
     before = trial.before
-    found = {} if before is None else {what: n for what, n in before["counts"].items() if what.startswith(f"{name}: ")}
-    if before is None or not found:
+    checks = [] if before is None else [each for each in before["checks"] if each["claim"].startswith(f"{name}: ")]
+    if before is None or not checks:
         trial.check(f"{name}: inputs tried", "never run", "more than 0", held=False)
         return
+    found = {what: count for what, count in before["counts"].items() if what.startswith(f"{name}: ")}
     trial.counts.update({f"{name}: at commit": before["commit"], **found})
-    trial.checks += [Check(**check) for check in before["checks"] if check["claim"].startswith(f"{name}: ")]
+    trial.checks += [Check(**check) for check in checks]
 
 
 def fuzz(name: str, seconds: int) -> Fuzzed:

@@ -20,12 +20,14 @@ from endurance.private_keys import _forms, _secrets
 from endurance.records import History
 from endurance.relay import relay
 from endurance.wire import names_used
+from numpy.typing import NDArray
 
 import lanner as library
 import lanner.ray
 from helpers.clusters import holders, nodes
 from helpers.models import tiny_classifier, tiny_samples
 from helpers.processes import HUNG, Serving, serving
+from lanner.tracing import Trace, Traces
 
 pytestmark = pytest.mark.slow
 
@@ -107,6 +109,28 @@ def test_a_node_that_dies_costs_what_it_had_not_answered(tmp_path: Path) -> None
         assert len(cluster.others) == 2
         running.check()
         check_used_once(tmp_path, streams, 1)
+
+
+def test_a_node_that_dies_while_bits_are_searched_for_changes_nothing() -> None:
+    here = library.compile(tiny_classifier(), X, mode="cheetah", output="logits", name="tiny")
+    with nodes(3) as cluster:
+
+        class Killing(library.ray.Tracer):
+            """Loses a node while the traces of a network are made, the second's."""
+
+            def over(self, samples: NDArray[np.float32]) -> Traces:
+                traces, asked = super().over(samples), iter(range(1000))
+
+                def killing(manifest: str, weights: bytes, numbers: list[int]) -> list[Trace]:
+                    if next(asked) == 1:
+                        threading.Timer(0.005, cluster.kill).start()
+                    return traces(manifest, weights, numbers)
+
+                return killing
+
+        there = library.compile(tiny_classifier(), X, mode="cheetah", output="logits", name="tiny", tracer=Killing())
+        assert len(cluster.others) == 2
+    assert there.report() == here.report()
 
 
 def test_a_worker_that_is_killed_is_replaced_and_its_material_found_again(tmp_path: Path) -> None:

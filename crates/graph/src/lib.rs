@@ -48,8 +48,8 @@ pub use network::{FixedNode, FixedOp, Head, LinearWeights, Network, NetworkManif
 pub use pass::joined;
 pub use policy::Policy;
 pub use quantize::{
-    Aim, Calibration, Outline, OutlinedNode, OwnCores, Precision, QuantizationOptions, Reached, Told, Trace,
-    Tracer, compile, compile_to, outline,
+    Aim, Calibration, OneCore, Outline, OutlinedNode, OwnCores, Precision, QuantizationOptions, Reached,
+    Told, Trace, Tracer, compile, compile_to, outline,
 };
 pub use replace::{Replaced, replace_relu};
 pub use tensor::{Tensor, Tensors};

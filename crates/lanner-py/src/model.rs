@@ -26,7 +26,7 @@ impl NativeModel {
 #[pymethods]
 impl NativeModel {
     #[staticmethod]
-    #[pyo3(signature = (graph_json, tensors, calibration, options_json, tell=None, trace=None))]
+    #[pyo3(signature = (graph_json, tensors, calibration, options_json, tell=None, traces=None))]
     fn compile(
         py: Python<'_>,
         graph_json: &str,
@@ -34,11 +34,11 @@ impl NativeModel {
         calibration: PyReadonlyArrayDyn<'_, f32>,
         options_json: &str,
         tell: Option<Py<PyAny>>,
-        trace: Option<Py<PyAny>>,
+        traces: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let weights = read_tensors(py, tensors)?;
         let samples = values(&calibration);
-        let elsewhere = trace.map(Elsewhere::new);
+        let elsewhere = traces.map(Elsewhere::new);
         let tracer = elsewhere.as_ref().map_or(&OwnCores as &dyn Tracer, |elsewhere| elsewhere);
         let compiled = py.detach(|| {
             let mut stage = |name: &'static str| {
@@ -49,10 +49,10 @@ impl NativeModel {
             let calibration = Calibration { samples: &samples, tracer };
             Model::compile_telling(Graph::from_json(graph_json)?, weights, calibration, &options, &mut stage)
         });
-        let failure = elsewhere.and_then(Elsewhere::into_failure);
-        compiled
-            .map(|model| Self(Arc::new(model)))
-            .map_err(|error| failure.unwrap_or_else(|| raise(py, &error)))
+        if let Some(failure) = elsewhere.and_then(Elsewhere::into_failure) {
+            return Err(failure);
+        }
+        compiled.map(|model| Self(Arc::new(model))).map_err(|error| raise(py, &error))
     }
 
     #[staticmethod]

@@ -3,16 +3,14 @@
 use std::sync::OnceLock;
 
 use lanner::{Error, ErrorKind};
-use lanner_graph::{CompileError, Network, NetworkManifest, OwnCores, Trace, Tracer};
+use lanner_graph::{CompileError, Network, NetworkManifest, OneCore, Trace, Tracer};
 use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::error::raise;
 use crate::model::Batch;
-
-/// A trace as Python passes it on: the ends of every value, and the scores.
-type Told = (Vec<[i128; 2]>, Vec<i128>);
 
 /// Has a function of Python's make traces: of a network's manifest and weights, and of the numbers of samples.
 pub(crate) struct Elsewhere {
@@ -33,23 +31,30 @@ impl Elsewhere {
 
 impl Tracer for Elsewhere {
     fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError> {
+        if let Some(failure) = self.failure.get() {
+            return Err(CompileError::Tracing { reason: failure.to_string() });
+        }
         let (manifest, weights) = network.to_parts()?;
         let (manifest, numbers) = (manifest.to_json()?, samples.iter().map(|(number, _)| *number));
         let told = Python::attach(|py| {
             let given = (manifest, PyBytes::new(py, &weights), numbers.collect::<Vec<_>>());
-            self.function.call1(py, given)?.extract::<Vec<Told>>(py)
+            self.function.call1(py, given)?.extract::<Vec<PyBackedBytes>>(py)
         });
         let told = told.map_err(|failure| {
             let reason = failure.to_string();
-            // Nothing is asked for after a failure.
             let _ = self.failure.set(failure);
             CompileError::Tracing { reason }
         })?;
-        Ok(told.into_iter().map(|(ends, scores)| Trace { ends, scores }).collect())
+        let read = |bytes: PyBackedBytes| {
+            let damaged = || CompileError::Tracing { reason: "a trace is damaged".to_owned() };
+            Trace::from_bytes(&bytes).ok_or_else(damaged)
+        };
+        told.into_iter().map(read).collect()
     }
 }
 
-/// The traces of a network over samples, shape (n, *shape), with the numbers that errors name them by: what `Elsewhere` asks for.
+/// The traces of a network over samples, shape (n, *shape), with the numbers that errors name them by, on one core: what `Elsewhere` asks
+/// for.
 #[pyfunction]
 pub(crate) fn traces(
     py: Python<'_>,
@@ -57,7 +62,7 @@ pub(crate) fn traces(
     weights: &[u8],
     samples: PyReadonlyArrayDyn<'_, f32>,
     numbers: Vec<usize>,
-) -> PyResult<Vec<Told>> {
+) -> PyResult<Vec<Py<PyBytes>>> {
     let batch = Batch::of(&samples);
     let made = py.detach(|| {
         let network = Network::from_parts(NetworkManifest::from_json(manifest)?, weights)?;
@@ -66,8 +71,8 @@ pub(crate) fn traces(
             return Err(Error::new(ErrorKind::Misuse, "there are not as many samples as numbers"));
         }
         let numbered: Vec<(usize, &[f32])> = numbers.into_iter().zip(samples).collect();
-        Ok(OwnCores.traces(&network, &numbered)?)
+        Ok(OneCore.traces(&network, &numbered)?)
     });
-    let told = |trace: Trace| (trace.ends, trace.scores);
-    made.map(|traces| traces.into_iter().map(told).collect()).map_err(|error| raise(py, &error))
+    let made = made.map_err(|error| raise(py, &error))?;
+    Ok(made.iter().map(|trace| PyBytes::new(py, &trace.to_bytes()).unbind()).collect())
 }

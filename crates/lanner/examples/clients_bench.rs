@@ -52,18 +52,9 @@ fn server(path: &Path, clients: usize) -> Outcome<()> {
     let before = resident()?;
     let start = Instant::now();
     let config = ServerConfig {
-        listen: "127.0.0.1:0".to_owned(),
-        tls_cert: None,
-        tls_key: None,
-        client_ca: None,
-        state_dir: std::env::temp_dir(),
         max_sessions: clients,
-        max_material: None,
-        max_stock: None,
-        max_keys: None,
-        share_weights: None,
         timeout: Some(600.0),
-        insecure_plaintext: true,
+        ..ServerConfig::plaintext(std::env::temp_dir())
     };
     let server = Server::new(vec![("model".to_owned(), model)], config)?;
     server.start()?;

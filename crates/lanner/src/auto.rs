@@ -44,6 +44,8 @@ impl Job<'_> {
         for mode in promising {
             match self.network(mode).and_then(|network| Ok((self.best(mode, &network, &prices)?, network))) {
                 Ok((plan, network)) => return Ok((network, plan)),
+                // Where networks are not traced, another mode is no answer.
+                Err(error) if error.kind == ErrorKind::Transport => return Err(error),
                 // What the usual mode says is said of all.
                 Err(error) if mode == USUAL || refused.is_none() => refused = Some(error),
                 Err(_) => {}

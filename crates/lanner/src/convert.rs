@@ -19,6 +19,7 @@ impl From<CompileError> for Error {
         let kind = match error {
             UnsupportedOp { .. } => ErrorKind::Unsupported,
             CompileError::Calibration { .. } => ErrorKind::Input,
+            CompileError::Tracing { .. } => ErrorKind::Transport,
             CompileError::Option { .. }
             | CompileError::InputRange { .. }
             | CompileError::Preprocessing { .. } => ErrorKind::Misuse,

@@ -76,8 +76,8 @@ impl Error {
 fn without_numbers(mut what: String) -> String {
     const NUMBER: &str = " (os error ";
     while let Some(start) = what.find(NUMBER) {
-        let length = what[start..].find(')').map_or(what.len() - start, |end| end + 1);
-        what.replace_range(start..start + length, "");
+        let Some(length) = what[start..].find(')') else { break };
+        what.replace_range(start..=start + length, "");
     }
     what
 }
@@ -107,6 +107,7 @@ mod tests {
         assert!(said.ends_with("(os error 28)"), "{said}");
         let error = Error::new(ErrorKind::Misuse, format!("keys cannot be written ({said}), {said}"));
         assert!(!error.what.contains("os error"), "{error}");
+        assert_eq!(Error::new(ErrorKind::Misuse, "a (os error name").what, "a (os error name");
         assert!(error.what.starts_with("keys cannot be written (") && error.what.contains("), "), "{error}");
     }
 }

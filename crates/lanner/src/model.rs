@@ -68,7 +68,7 @@ impl Model {
     /// As [`Self::compile`]; `tell` hears the name of each stage as it begins.
     ///
     /// # Errors
-    /// As [`Self::compile`].
+    /// As [`Self::compile`]; [`ErrorKind::Transport`] if networks are not traced over the samples.
     pub fn compile_telling(
         graph: Graph,
         tensors: Tensors,

@@ -58,6 +58,27 @@ pub struct ServerConfig {
     pub insecure_plaintext: bool,
 }
 
+impl ServerConfig {
+    /// Without TLS, on a free port of this machine's loopback. The other ways differ from this one in some fields.
+    #[must_use]
+    pub fn plaintext(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            listen: "127.0.0.1:0".to_owned(),
+            tls_cert: None,
+            tls_key: None,
+            client_ca: None,
+            state_dir: state_dir.into(),
+            max_sessions: 16,
+            max_material: None,
+            max_stock: None,
+            max_keys: None,
+            timeout: None,
+            share_weights: None,
+            insecure_plaintext: true,
+        }
+    }
+}
+
 /// What a server keeps on disk for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Kept {

@@ -65,20 +65,7 @@ fn serve(model: &Arc<Model>, max_sessions: usize) -> Server {
 }
 
 fn config() -> ServerConfig {
-    ServerConfig {
-        listen: "127.0.0.1:0".to_owned(),
-        tls_cert: None,
-        tls_key: None,
-        client_ca: None,
-        state_dir: std::env::temp_dir(),
-        max_sessions: 4,
-        max_material: None,
-        max_stock: None,
-        max_keys: None,
-        share_weights: None,
-        timeout: Some(120.0),
-        insecure_plaintext: true,
-    }
+    ServerConfig { max_sessions: 4, timeout: Some(120.0), ..ServerConfig::plaintext(std::env::temp_dir()) }
 }
 
 fn connect(address: &str) -> Result<Client, Error> {

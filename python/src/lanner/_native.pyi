@@ -31,7 +31,7 @@ class NativeModel:
         calibration: NDArray[np.float32],
         options_json: str,
         tell: Callable[[str], None] | None = None,
-        trace: Traces | None = None,
+        traces: Traces | None = None,
     ) -> NativeModel: ...
     @staticmethod
     def load(path: str, max_memory: int | None = None, max_seconds: int | None = None) -> NativeModel: ...
@@ -127,7 +127,7 @@ def run_in_memory(model: NativeModel, x: NDArray[np.float32]) -> str:
     """Samples, shape (n, *shape), by one request; the JSON of a list of predictions."""
 
 def traces(manifest: str, weights: bytes, samples: NDArray[np.float32], numbers: list[int]) -> list[Trace]:
-    """What a network makes of samples, shape (n, *shape); `numbers` name them in errors."""
+    """What a network makes of samples, shape (n, *shape), on one core; `numbers` name them in errors."""
 
 def doctor() -> str: ...
 def keygen(manifest_json: str, path: str, max_memory: int | None = None, max_seconds: int | None = None) -> str: ...

@@ -239,7 +239,10 @@ class Client:
 
     @property
     def longest_sent(self) -> SentMessage:
-        """The longest message of the last request for predictions; of length 0 before there was one.
+        """The longest message that the last requests for predictions sent; of length 0 before there were any.
+
+        What opening the session sent does not count. Where requests share the connection, a message is a piece of up to
+        256 KiB of one request's. It waits for a prediction that runs.
 
         Raises:
             MisuseError: If the session is closed.

@@ -73,7 +73,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """A message as the server got it: encrypted or masked, and without the TLS that was around it on the way.
+    """A message as the server got it, without the TLS that was around it on the way.
 
     Attributes:
         length: Its bytes.

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-#: What a network makes of a sample: the smallest and the largest integer of every value, and the scores.
-Trace = tuple[list[list[int]], list[int]]
+#: What a network makes of a sample, the ends of every value and the scores, as the native module writes and reads it.
+Trace = bytes
 
 #: Gives the traces of a network, by its manifest and its weights, over the samples of some numbers, in their order.
 Traces = Callable[[str, bytes, list[int]], list[Trace]]

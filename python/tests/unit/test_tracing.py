@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -31,18 +33,31 @@ class InParts:
 
 
 class Failing:
-    """A tracer whose answer is an error, or no trace at all."""
+    """A tracer that once does something else than it is to.
 
-    def __init__(self, error: Exception | None) -> None:
-        self.error = error
+    Attributes:
+        call: Which call that is, from 0; those before and after it are answered.
+        asked: How often it was asked.
+    """
 
-    def over(self, _: NDArray[np.float32]) -> Traces:
-        def traces(*_: object) -> list[Trace]:
-            if self.error is not None:
-                raise self.error
-            return []
+    def __init__(self, call: int, otherwise: Callable[[list[Trace]], list[Trace]]) -> None:
+        self.call, self._otherwise = call, otherwise
+        self.asked = 0
+
+    def over(self, samples: NDArray[np.float32]) -> Traces:
+        def traces(manifest: str, weights: bytes, numbers: list[int]) -> list[Trace]:
+            self.asked += 1
+            made = _native.traces(manifest, weights, samples[numbers], numbers)
+            return self._otherwise(made) if self.asked == self.call + 1 else made
 
         return traces
+
+
+def raising(error: Exception) -> Callable[[list[Trace]], list[Trace]]:
+    def otherwise(_: list[Trace]) -> list[Trace]:
+        raise error
+
+    return otherwise
 
 
 @pytest.mark.parametrize("mode", ["cheetah", "gazelle", "tabula"])
@@ -55,13 +70,28 @@ def test_the_model_is_the_same_whoever_traces(mode: str) -> None:
     assert tracer.asked > 1
 
 
-def test_what_goes_wrong_is_told() -> None:
-    for error in (TransportError("the cluster is gone"), KeyError("what")):
-        with pytest.raises(type(error)) as caught:
-            lanner.compile(tiny_classifier(), X, tracer=Failing(error))
-        assert caught.value is error
-    with pytest.raises(lanner.ModelError, match="another network or of other samples"):
-        lanner.compile(tiny_classifier(), X, tracer=Failing(None))
+@pytest.mark.parametrize("mode", ["auto", "tabula"])
+def test_what_goes_wrong_once_ends_the_search(mode: str) -> None:
+    tracer = InParts()
+    lanner.compile(tiny_classifier(), X, mode=mode, tracer=tracer)
+    for call in range(tracer.asked):
+        for error in (TransportError("the cluster is gone"), KeyError("what")):
+            failing = Failing(call, raising(error))
+            with pytest.raises(type(error)) as caught:
+                lanner.compile(tiny_classifier(), X, mode=mode, tracer=failing)
+            assert caught.value is error
+            assert failing.asked == call + 1
+        wrong: list[tuple[Callable[[list[Trace]], list[Trace]], str]] = [
+            (lambda _: [], "another network or of other samples"),
+            (lambda made: made[:-1], "another network or of other samples"),
+            (lambda made: [made[0][:-16], *made[1:]], "another network or of other samples"),
+            (lambda made: [made[0][:-1], *made[1:]], "damaged"),
+            (lambda made: [b"\xff" * 8 + made[0][8:], *made[1:]], "damaged"),
+            (lambda made: [made[0][:8] + b"\0" * 15 + b"\x7f" + made[0][24:], *made[1:]], "another network"),
+        ]
+        for otherwise, what in wrong:
+            with pytest.raises(lanner.TransportError, match=what):
+                lanner.compile(tiny_classifier(), X, mode=mode, tracer=Failing(call, otherwise))
 
 
 def test_a_sample_that_does_not_fit_is_named_by_its_number() -> None:

@@ -1,7 +1,7 @@
 //! The ranges that values take on the calibration samples.
 
 use super::outlier::typical;
-use super::trace::{self, Trace, Tracer, refuse};
+use super::trace::{Trace, Tracer, refuse};
 use crate::float::FloatExecutor;
 use crate::network::{Calibrated, Network};
 use crate::pass::Draft;
@@ -137,10 +137,8 @@ pub(super) fn integer_ranges(
         function: value.function,
     };
     let mut ranges: Vec<Calibrated> = network.values().iter().map(unseen).collect();
-    let traces = tracer.traces(network, samples)?;
-    trace::check(&traces, network, samples.len())?;
     let mut all_scores = Vec::with_capacity(samples.len());
-    for Trace { ends, scores } in traces {
+    for Trace { ends, scores } in tracer.traces(network, samples)? {
         for (range, [low, high]) in ranges.iter_mut().zip(ends) {
             range.low = range.low.min(low);
             range.high = range.high.max(high);

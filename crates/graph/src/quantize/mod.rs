@@ -29,7 +29,7 @@ pub use outline::{Outline, OutlinedNode, outline};
 pub use precision::{Aim, Precision, Reached, Told};
 use prepared::Prepared;
 pub use search::compile_to;
-pub use trace::{Calibration, OwnCores, Trace, Tracer};
+pub use trace::{Calibration, OneCore, OwnCores, Trace, Tracer};
 
 use crate::CompileError;
 use crate::accumulator::Accumulator;

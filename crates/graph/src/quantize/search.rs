@@ -12,7 +12,7 @@ use super::choice::Chosen;
 use super::closeness::{Closeness, Measured};
 use super::precision::{Aim, Precision, percent};
 use super::prepared::{Part, Prepared};
-use super::trace::Calibration;
+use super::trace::{Calibration, Watched};
 use super::{QuantizationOptions, check};
 use crate::CompileError;
 use crate::graph::Graph;
@@ -42,7 +42,8 @@ const USUAL_BITS: u32 = 8;
 /// bits is returned as it is.
 ///
 /// # Errors
-/// As [`super::compile`], and [`CompileError::Precision`] where a precision that is demanded is missed.
+/// As [`super::compile`], [`CompileError::Precision`] where a precision that is demanded is missed, and [`CompileError::Tracing`] where
+/// traces were not to be had, whatever was found without them.
 pub fn compile_to<'c>(
     graph: &Graph,
     tensors: &Tensors,
@@ -51,16 +52,28 @@ pub fn compile_to<'c>(
     aim: Aim,
     cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
 ) -> Result<Network, CompileError> {
-    let options = check(options)?;
+    let (options, calibration) = (check(options)?, calibration.into());
     check_aim(aim.precision)?;
-    let prepared = Prepared::new(graph, tensors, calibration.into(), &options)?;
+    let watched = Watched::new(calibration.tracer);
+    let calibration = Calibration { tracer: &watched, ..calibration };
+    let prepared = Prepared::new(graph, tensors, calibration, &options)?;
+    watched.unless_failed(search(&prepared, &options, aim, cost))
+}
+
+/// As [`compile_to`], of what is prepared.
+fn search(
+    prepared: &Prepared<'_>,
+    options: &QuantizationOptions,
+    aim: Aim,
+    cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
+) -> Result<Network, CompileError> {
     let mut outcome = Err(super::refuse_all());
     for kept in prepared.kept() {
-        let part = prepared.part(kept, &options)?;
+        let part = prepared.part(kept, options)?;
         let closeness = Closeness::new(&prepared.observed.scores, &part.samples, aim);
         let closeness = closeness.rounded_to(options.output_unit);
         let most = Precision::MOST_BITS;
-        let search = Search { part: &part, options: &options, closeness, cost, most, limit: None };
+        let search = Search { part: &part, options, closeness, cost, most, limit: None };
         outcome = search.run(aim.precision).map(|found| found.with_set_aside(part.set_aside));
         if !is_narrow(&outcome) {
             break;

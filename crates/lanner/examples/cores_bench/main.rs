@@ -105,18 +105,12 @@ fn serve(path: &Path, share_weights: Option<PathBuf>) -> Outcome<()> {
     let model = Arc::new(Model::load(path)?);
     let start = Instant::now();
     let config = ServerConfig {
-        listen: "127.0.0.1:0".to_owned(),
-        tls_cert: None,
-        tls_key: None,
-        client_ca: None,
-        state_dir: std::env::temp_dir(),
         max_sessions: 64,
-        max_material: None,
         max_stock: Some(0),
         max_keys: Some(0),
         share_weights,
         timeout: Some(600.0),
-        insecure_plaintext: true,
+        ..ServerConfig::plaintext(std::env::temp_dir())
     };
     let server = Server::new(vec![("model".to_owned(), model)], config)?;
     server.start()?;

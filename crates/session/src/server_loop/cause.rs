@@ -76,7 +76,7 @@ impl Cause {
             NetError::HandshakeTimedOut { .. } => Self::Timeout,
             NetError::HandshakeClosed => Self::Disconnected,
             NetError::Certificate(_) | NetError::ClientCertificate(_) => Self::Certificate,
-            NetError::Plaintext | NetError::Tls(_) => Self::Tls,
+            NetError::Plaintext | NetError::Http | NetError::Tls(_) => Self::Tls,
             NetError::Channel(error) => Self::of_channel(error),
             _ => Self::Server,
         }
@@ -137,6 +137,7 @@ mod tests {
     fn errors_of_a_connection_have_a_cause_each() {
         let cases = [
             (NetError::Plaintext, Cause::Tls),
+            (NetError::Http, Cause::Tls),
             (NetError::HandshakeTimedOut { seconds: 1 }, Cause::Timeout),
             (NetError::HandshakeClosed, Cause::Disconnected),
             (NetError::Certificate("unknown".into()), Cause::Certificate),

@@ -28,7 +28,8 @@ from lanner.errors import InputError
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
 from lanner.ray.cluster import cluster
-from lanner.ray.tracer import Tracer
+from lanner.ray.tracer import Tracer as ClusterTracer
+from lanner.tracing import Tracer
 from lanner.wording import counted
 
 NAME = "compile"
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     name = options.name or options.target.name.removesuffix(".lanner")
     with output.progress(f"compiling {options.model.name}") as advance:
         with nullcontext() if options.ray is None else cluster(options.ray):
-            tracer = None if options.ray is None else Tracer()
+            tracer = None if options.ray is None else ClusterTracer()
             model = compile_file(options, samples, options.calibration, name, advance, tracer)
         advance(stage_of(options, "comparing with the float network"))
         agreement = compare(model, samples)

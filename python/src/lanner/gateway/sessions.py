@@ -53,7 +53,7 @@ class Answer:
         predictions: One for each sample.
         opened: Whether the session was opened for it, so that the set-up was paid now and not before.
         seconds: From the input to the result, waits for other predictions not included.
-        longest_sent: The longest message that the server got for it.
+        longest_sent: The longest message that the server got for the last of them, once there was a session.
     """
 
     predictions: list[Prediction]

@@ -28,7 +28,7 @@ def cluster(address: str) -> Iterator[None]:
         MisuseError: If Ray is not installed.
         TransportError: If there is no such cluster.
     """
-    require("ray", "predicting on a cluster")
+    require("ray", "working on a cluster")
     if address == LOCAL:
         # A cluster of this machine tells nobody of itself.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

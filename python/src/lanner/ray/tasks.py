@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +38,7 @@ def on_each(
     import ray
     from ray.exceptions import RayError, RayTaskError
 
-    task: Any = ray.remote(function).options(num_cpus=cpus, scheduling_strategy="SPREAD")
+    task = _remote(function).options(num_cpus=cpus, scheduling_strategy="SPREAD")
     references = [each if isinstance(each, ray.ObjectRef) else stored(each) for each in shared]
     for result in [task.remote(item, *references) for item in items]:
         try:
@@ -57,22 +58,27 @@ def stored(shared: object) -> object:
     return ray.put(shared)
 
 
-def nodes() -> int:
-    """How many nodes of the cluster have CPUs."""
-    return len(_cpus())
+def cpus() -> int:
+    """The CPUs of the cluster; 1 where it has none yet."""
+    import ray
+
+    return max(1, int(ray.cluster_resources().get("CPU", 0.0)))
 
 
 def whole_node() -> float:
     """The CPUs of the smallest node that has any: a task that takes so many has a node to itself, of nodes alike."""
-    return min(_cpus(), default=1.0)
-
-
-def _cpus() -> list[float]:
-    """The CPUs of each node that has some."""
     import ray
 
-    counts = [float(node["Resources"].get("CPU", 0.0)) for node in ray.nodes() if node["Alive"]]
-    return [count for count in counts if count]
+    counts = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
+    return min((float(count) for count in counts if count), default=1.0)
+
+
+@cache
+def _remote(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Ray's function
+    """A function as a task. Each that is made is one more for the cluster to keep."""
+    import ray
+
+    return ray.remote(function)
 
 
 def packed(model: Model) -> bytes:

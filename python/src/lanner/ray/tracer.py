@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
 from lanner.extras import require
-from lanner.ray.tasks import nodes, on_each, stored, whole_node
+from lanner.ray.tasks import cpus, on_each, stored
 from lanner.tracing import Trace, Traces
-
-#: Parts of the samples for each node, so that one that is slow holds up less.
-PARTS = 2
 
 
 class Tracer:
-    """Has the networks that `lanner.compile` tries traced over the calibration samples by the nodes of a cluster.
+    """Has the networks that `lanner.compile` tries traced over the calibration samples by the CPUs of a cluster.
 
         import ray
         import lanner
@@ -47,8 +44,8 @@ class Tracer:
 
 
 def _traces(samples: object, manifest: str, weights: bytes, numbers: list[int]) -> list[Trace]:
-    parts = [part for part in np.array_split(numbers, PARTS * nodes()) if len(part)]
-    made = on_each(_as_task, parts, samples, (manifest, weights), cpus=whole_node())
+    parts = [part for part in np.array_split(numbers, cpus()) if len(part)]
+    made = on_each(_as_task, parts, samples, (manifest, weights))
     return [trace for part in made for trace in part]
 
 

@@ -75,10 +75,10 @@ function seen(costs, opened, model) {
   );
 }
 
-/** Shows how the longest message began, byte by byte. */
+/** Shows how one of the messages began, byte by byte. */
 function showMessage({ length, beginning }) {
   const bytes = beginning.match(/../g) ?? [];
-  const told = bytes.length < length ? `The longest of these messages, ${size(length)}, begins with` : "The longest of these messages is";
+  const told = bytes.length < length ? `One of these messages, ${size(length)}, begins with` : "One of these messages is";
   byId("message-about").textContent = `${told} these ${bytes.length} bytes, here as two hexadecimal digits each:`;
   byId("message").textContent = bytes.join(" ") + (bytes.length < length ? " \u2026" : "");
 }
