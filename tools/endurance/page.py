@@ -14,7 +14,7 @@ from lanner.benchmarks.markdown import filled
 INTRODUCTION = """# Reliability
 
 What happens to real processes, `lanner serve` and clients of it, over time and in trouble. `make endurance` runs the
-trials below in full, which takes some four hours on two cores, and writes this page; `ONLY=soak,kill` runs some, and
+trials below in full, which takes five hours or more on two cores, and writes this page; `ONLY=soak,kill` runs some, and
 `SCALE=0.1` a part of each. Every figure here is from a run, whose record is kept in `docs/reliability`; the table says
 of which version and commit, and of what part of the full counts. A plus behind a commit is a checkout with changes. A
 trial *held* if every claim did; one that *missed* says below which did not, and by how much.
