@@ -1,7 +1,5 @@
 //! The beginning of the longest message that a party sent: what its peer got, to be looked at.
 
-use std::mem;
-
 /// The longest message since one was last taken, by its length and its first bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Excerpt {
@@ -23,10 +21,5 @@ impl Excerpt {
             self.beginning.clear();
             self.beginning.extend_from_slice(&message[..message.len().min(Self::MOST)]);
         }
-    }
-
-    /// What was kept; another is kept from now on.
-    pub(crate) fn take(&mut self) -> Self {
-        mem::take(self)
     }
 }

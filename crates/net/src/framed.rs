@@ -88,7 +88,7 @@ impl<S> Framed<S> {
 
     /// The beginning of the longest message that was sent since this was last asked.
     pub fn take_longest_sent(&mut self) -> Excerpt {
-        self.longest.take()
+        std::mem::take(&mut self.longest)
     }
 
     /// Checks that no frame is half read.

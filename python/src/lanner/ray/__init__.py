@@ -20,6 +20,7 @@ from lanner.client import ClientKeywords
 from lanner.errors import MisuseError
 from lanner.extras import require
 from lanner.prediction import Prediction
+from lanner.ray.cluster import check_connected
 from lanner.ray.pieces import pieces_of
 from lanner.ray.pool import AHEAD, CPUS, PATIENCE, Pool
 from lanner.ray.tracer import Tracer
@@ -107,16 +108,13 @@ def predict(
 
 def _check(workers: int | None, batch_size: int, ahead: int, patience: float) -> None:
     require("ray", "predicting on a cluster")
-    import ray
-
     if workers is not None and workers < 1:
         raise MisuseError(f"workers is {workers}", fix="give 1 or more")
     if batch_size < 1:
         raise MisuseError(f"batch_size is {batch_size}", fix="give 1 or more")
     if ahead < 0 or patience <= 0:
         raise MisuseError(f"ahead is {ahead} and patience {patience:g}", fix="give 0 or more, and more than 0 seconds")
-    if not ray.is_initialized():
-        raise MisuseError("there is no connection to a cluster", fix="call ray.init first")
+    check_connected()
 
 
 def _row(prediction: Prediction) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from lanner.errors import TransportError
+from lanner.errors import MisuseError, TransportError
 from lanner.extras import require
 
 #: The address that stands for a cluster on this machine.
@@ -60,3 +60,22 @@ def cluster(address: str) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def check_connected() -> None:
+    """Check that there is a connection to a cluster. Ray must be installed.
+
+    Raises:
+        MisuseError: If there is none.
+    """
+    import ray
+
+    if not ray.is_initialized():
+        raise MisuseError("there is no connection to a cluster", fix="call ray.init first")
+
+
+def cluster_cpus() -> int:
+    """The CPUs of the cluster, which there is a connection to; 1 where it has none yet."""
+    import ray
+
+    return max(1, int(ray.cluster_resources().get("CPU", 0.0)))

@@ -23,6 +23,7 @@ from lanner.client import ClientKeywords
 from lanner.errors import BusyError, InputError, LannerError, TransportError
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
+from lanner.ray.cluster import cluster_cpus
 from lanner.ray.order import LOSSES, Order
 from lanner.ray.pieces import Piece
 from lanner.ray.reader import Reader
@@ -99,7 +100,7 @@ class Pool:
         import ray
 
         self._ray: Any = ray
-        self.workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.workers = workers or cluster_cpus()
         actor: Any = ray.remote(Worker).options(num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
         self._hire: Callable[[], Any] = lambda: actor.remote(address, client, base)
         self._ahead, self._patience = ahead, patience

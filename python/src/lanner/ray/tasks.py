@@ -58,13 +58,6 @@ def stored(shared: object) -> object:
     return ray.put(shared)
 
 
-def cpus() -> int:
-    """The CPUs of the cluster; 1 where it has none yet."""
-    import ray
-
-    return max(1, int(ray.cluster_resources().get("CPU", 0.0)))
-
-
 def whole_node() -> float:
     """The CPUs of the smallest node that has any: a task that takes so many has a node to itself, of nodes alike."""
     import ray

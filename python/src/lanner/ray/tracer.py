@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner import _native
-from lanner.errors import MisuseError, native_errors
+from lanner.errors import native_errors
 from lanner.extras import require
-from lanner.ray.tasks import cpus, on_each, stored
+from lanner.ray.cluster import check_connected, cluster_cpus
+from lanner.ray.tasks import on_each, stored
 from lanner.tracing import Trace, Traces
 
 
@@ -33,10 +34,7 @@ class Tracer:
 
     def __init__(self) -> None:
         require("ray", "compiling on a cluster")
-        import ray
-
-        if not ray.is_initialized():
-            raise MisuseError("there is no connection to a cluster", fix="call ray.init first")
+        check_connected()
 
     def over(self, samples: NDArray[np.float32]) -> Traces:
         """What traces networks over samples, shape (n, *input shape), by their numbers from 0."""
@@ -44,7 +42,7 @@ class Tracer:
 
 
 def _traces(samples: object, manifest: str, weights: bytes, numbers: list[int]) -> list[Trace]:
-    parts = [part for part in np.array_split(numbers, cpus()) if len(part)]
+    parts = [part for part in np.array_split(numbers, cluster_cpus()) if len(part)]
     made = on_each(_as_task, parts, samples, (manifest, weights))
     return [trace for part in made for trace in part]
 
