@@ -139,7 +139,8 @@ bench-against: setup ## an older build and this one by turns, into docs/benchmar
 	$(BIN)/python -m lanner.benchmarks.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks.md
 
 # ONLY=soak,kill runs these trials, SCALE=0.1 a tenth of each; of the others the page tells the records that are kept. Some want root, and some
-# cargo-fuzz, Miri or a C compiler: a trial that cannot be run here says so, on the page too. FUZZ_TARGETS=plan,graph fuzzes these targets.
+# cargo-fuzz, Miri or a C compiler: a trial that cannot be run here says so, on the page too. FUZZ_TARGETS=plan,graph fuzzes these targets, and
+# SOAK_MODES=falcon soaks this mode: the record keeps what it has of the others.
 endurance: setup ## five hours or more of trials: many clients, soak, deaths, bad links, fuzzing; writes docs/reliability.md
 	PYTHONPATH=tools:python/tests $(BIN)/python -m endurance $(if $(ONLY),--only $(ONLY)) --scale $(SCALE) \
 	    --save $(ENDURANCE) --page docs/reliability.md

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from endurance.trial import Check, Trial
+from endurance.trial import Trial
 
 ROOT = Path(__file__).resolve().parents[2]
 FUZZ = ROOT / "fuzz"
@@ -63,19 +63,14 @@ def run(trial: Trial) -> None:
     subprocess.run(build, check=True, cwd=ROOT)
     listed = [cargo, "+nightly", "fuzz", "list", "--fuzz-dir", str(FUZZ)]
     names = subprocess.run(listed, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split()
-    chosen = os.environ.get("FUZZ_TARGETS", ",".join(names)).split(",")
-    if unknown := [name for name in chosen if name not in names]:
-        raise ValueError(f"FUZZ_TARGETS names {unknown[0]!r}, and there are {', '.join(names)}")
+    chosen = trial.chosen(names, "FUZZ_TARGETS")
     _unpack()
     seconds = trial.scaled(int(os.environ.get("FUZZ_SECONDS", SECONDS)), 2)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        fuzzed = dict(zip(chosen, pool.map(lambda name: fuzz(name, seconds), chosen), strict=True))
+        fuzzed = list(pool.map(lambda name: fuzz(name, seconds), chosen))
     _pack()
-    for name in names:
-        if name in fuzzed:
-            _tell(trial, fuzzed[name], seconds)
-        else:
-            _take_over(trial, name)
+    for one in fuzzed:
+        _tell(trial, one, seconds)
 
 
 def _tell(trial: Trial, one: Fuzzed, seconds: int) -> None:
@@ -84,18 +79,6 @@ def _tell(trial: Trial, one: Fuzzed, seconds: int) -> None:
     trial.counts[f"{one.name}: inputs kept"] = one.corpus
     trial.none(f"{one.name}: crashes, hangs, and inputs that take too much memory", [one.problem] * bool(one.problem))
     trial.check(f"{one.name}: inputs tried", one.executions, "more than 0", one.executions > 0)
-
-
-def _take_over(trial: Trial, name: str) -> None:
-    """Tell of a target what the record of the run before has."""
-    before = trial.before
-    checks = [] if before is None else [each for each in before["checks"] if each["claim"].startswith(f"{name}: ")]
-    if before is None or not checks:
-        trial.check(f"{name}: inputs tried", "never run", "more than 0", held=False)
-        return
-    found = {what: count for what, count in before["counts"].items() if what.startswith(f"{name}: ")}
-    trial.counts.update({f"{name}: at commit": before["commit"], **found})
-    trial.checks += [Check(**check) for check in checks]
 
 
 def fuzz(name: str, seconds: int) -> Fuzzed:

@@ -8,16 +8,16 @@ the kind of the error and its sentence.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import sys
 import time
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 import lanner
+from lanner.heap import live_bytes
 
 DEFAULTS = {"each": 1000, "keep": 0, "one_by_one": True, "pause_every": 0, "paced": False}
 
@@ -54,38 +54,6 @@ def pause() -> None:
     sys.stdin.readline()
 
 
-class _Counts(ctypes.Structure):
-    """What glibc's ``mallinfo2`` returns: of its ten numbers, bytes in buffers of their own and bytes in use."""
-
-    _fields_: ClassVar = [
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        )
-    ]
-
-
-def live_bytes() -> int | None:
-    """Bytes that were allocated and not freed, in all threads; None where the C library does not tell."""
-    try:
-        counted = ctypes.CDLL(None).mallinfo2
-    except AttributeError:
-        return None
-    counted.restype = _Counts
-    gc.collect()
-    counts = counted()
-    return int(counts.hblkhd + counts.uordblks)
-
-
 def main(arguments: list[str]) -> int:
     """Run sessions until `count` samples are predicted, from the first row on and again from it; one at least.
 
@@ -100,6 +68,7 @@ def main(arguments: list[str]) -> int:
     try:
         while more:
             done = session(address, x, done, options)
+            gc.collect()
             say("closed", done=done, live=live_bytes())
             if options["paced"]:
                 pause()

@@ -1,53 +1,80 @@
 """Ten thousand predictions in each interactive mode, with memory and open files of both parties looked at all along.
 
-Resident memory is what the system sees, with what the C library keeps of what was freed; a client's live bytes are what
-it counts as allocated and not freed, so that growth of them is a leak. The client is a program that runs for long, and
-sets what [a page](how-to/keep-a-client-running.md) tells such programs to set.
+Resident memory is what the system sees, with what the C library keeps of what was freed; live bytes are what a party
+counts as allocated and not freed, so that growth of them is a leak. Both are looked at after each session, once a
+server has given back what the session held. The client is a program that runs for long, and sets what
+[a page](how-to/keep-a-client-running.md) tells such programs to set. A run of some modes alone takes over what the
+record of the run before has of the others, with that run's commit.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from endurance.clients import MODES
 from endurance.parties import Event, failures, made, predicting, served
 from endurance.processes import Usage, await_that, slope, usage
 from endurance.trial import Trial
-from helpers.processes import serving
+from helpers.processes import Serving, serving
+from helpers.scraping import Scraped
 
-#: Predictions in each mode.
+#: Predictions in each mode; SOAK_MODES=NAME,... says which modes are run.
 PREDICTIONS = 10_000
 
 #: Sessions among which they are divided: memory is looked at after each.
 SESSIONS = 40
 
-#: The same of live bytes, which nothing but a leak moves much.
-LIVE_GROWTH = 1 << 20
+#: MiB by which a process may have grown over the last three quarters of a mode's predictions, beyond twice the standard
+#: error of that growth: the C library keeps more or less of what was freed from one session to the next.
+GROWTH = 4.0
+
+#: MiB by which its live bytes may have grown, which nothing but a leak moves much: ten thousand predictions that leave
+#: 150 bytes each are beyond.
+LIVE_GROWTH = 1.0
 
 #: The settings of programs that run for long: docs/how-to/keep-a-client-running.md.
 LONG_RUNNING = ("env", "MALLOC_MMAP_THRESHOLD_=4194304", "MALLOC_TRIM_THRESHOLD_=8388608")
 
-#: Bytes by which a process may have grown over the last three quarters of a mode's predictions: what the C library's
-#: allocator is found to move about. Ten thousand predictions that leave 600 bytes each are beyond.
-GROWTH = 4 << 20
-
 #: Seconds that a server may take to forget a session that was closed.
 GOODBYE = 5.0
+
+#: Seconds after which a server has given back what sessions held that ended: longer than `lanner.cli.serve` waits.
+GIVEN_BACK = 3.0
+
+#: What a server tells of its live bytes; not under every C library.
+ALLOCATED = "lanner_allocated_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What a party had after a session.
+
+    Attributes:
+        done: Predictions so far.
+        usage: What the system tells.
+        live: Bytes that it allocated and did not free; None where its C library does not tell.
+    """
+
+    done: int
+    usage: Usage
+    live: float | None
 
 
 def run(trial: Trial) -> None:
     """Soak one mode after another."""
-    for mode in MODES:
+    for mode in trial.chosen(MODES, "SOAK_MODES"):
         _soak(trial, mode)
 
 
 def _soak(trial: Trial, mode: str) -> None:
     network = served(trial.folder, mode)
     count = trial.scaled(PREDICTIONS, SESSIONS)
-    points: list[tuple[int, Usage, Usage]] = []
-    live: list[tuple[float, float]] = []
+    points: dict[str, list[Point]] = {"server": [], "client": []}
     said: list[Event] = []
-    with serving(trial.folder / f"state-{mode}", network.model) as server:
+    with serving(trial.folder / f"state-{mode}", network.model, "--metrics", "127.0.0.1:0") as server:
         pin = {"pin": server.document["fingerprint"]}
         options = {"count": count, "each": -(-count // SESSIONS), "one_by_one": False, "paced": True}
         idle = usage(server.process.pid).descriptors
@@ -57,44 +84,52 @@ def _soak(trial: Trial, mode: str) -> None:
                 if event["event"] == "closed":
                     # A session that was closed a moment ago is still saying goodbye.
                     await_that(lambda: usage(server.process.pid).descriptors <= idle, GOODBYE)
-                    points.append((event["done"], usage(server.process.pid), usage(client.process.pid)))
-                    if event["live"] is not None:
-                        live.append((event["done"], event["live"]))
+                    time.sleep(GIVEN_BACK)
+                    done, of_server = event["done"], usage(server.process.pid)
+                    points["server"].append(Point(done, of_server, _allocated(server)))
+                    points["client"].append(Point(done, usage(client.process.pid), event["live"]))
                     client.proceed()
     trial.counts[f"{mode}: predictions"] = made(said)
     trial.equal(f"{mode}: all predictions are made", made(said), count)
     trial.none(f"{mode}: errors", failures(said))
     trial.none(f"{mode}: labels other than the fixed-point reference's", network.wrong(said))
-    _save(trial.folder / f"{mode}.csv", points)
-    settled = [point for point in points if point[0] > count / 4]
-    for side, party in ((1, "server"), (2, "client")):
-        series = [(float(done), float(point.resident)) for done, *usages in settled for point in [usages[side - 1]]]
-        trial.counts[f"{mode}: {party} at the end, MB"] = round(series[-1][1] / 1e6, 1)
-        trial.most(
-            f"{mode}: growth of the {party} over the last three quarters", _growth(series), GROWTH / 2**20, "MiB"
-        )
-        descriptors = sorted({usages[side - 1].descriptors for _, *usages in settled})
-        trial.equal(f"{mode}: open files of the {party} after every session", descriptors, descriptors[:1])
+    for party, seen in points.items():
+        _save(trial.folder / f"{mode}-{party}.csv", seen)
+        _flat(trial, f"{mode}: ", party, [point for point in seen if point.done > count / 4])
+
+
+def _allocated(server: Serving) -> float | None:
+    scraped = Scraped.of_server(server.document["metrics"])
+    return scraped.total(ALLOCATED) if ALLOCATED in scraped.names else None
+
+
+def _flat(trial: Trial, mode: str, party: str, settled: list[Point]) -> None:
+    """Claim that a party does not grow over points that begin when its caches are full."""
+    trial.counts[f"{mode}{party} at the end, MB"] = round(settled[-1].usage.resident / 1e6, 1)
+    claim = f"{mode}growth of the {party} over the last three quarters"
+    resident, error = _growth([(point.done, point.usage.resident) for point in settled])
+    bound = f"at most {GROWTH:g} MiB and twice the standard error"
+    trial.check(claim, f"{resident:.2g} ± {error:.1g} MiB", bound, resident <= GROWTH + 2 * error)
+    live = [(point.done, point.live) for point in settled if point.live is not None]
     if live:
-        grown = _growth([point for point in live if point[0] > count / 4])
-        claim = f"{mode}: growth of the client's live bytes over the last three quarters"
-        trial.most(claim, grown, LIVE_GROWTH / 2**20, "MiB")
+        claim = f"{mode}growth of the {party}'s live bytes over the last three quarters"
+        trial.most(claim, _growth(live)[0], LIVE_GROWTH, "MiB")
     else:
-        trial.left_out.append(f"{mode}: live bytes, which this C library does not tell")
+        trial.left_out.append(f"{mode}live bytes of the {party}, which its C library does not tell")
+    descriptors = sorted({point.usage.descriptors for point in settled})
+    trial.equal(f"{mode}open files of the {party} after every session", descriptors, descriptors[:1])
 
 
-def _growth(series: list[tuple[float, float]]) -> float:
-    """By how many MiB bytes have grown along a series: what the line that fits it best rises by."""
-    return slope(series) * (series[-1][0] - series[0][0]) / 2**20
+def _growth(series: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """By how many MiB bytes have grown along a series: what the line that fits it best rises by, and its error."""
+    length = (series[-1][0] - series[0][0]) / 2**20
+    found, error = slope(series)
+    return found * length, error * length
 
 
-def _save(path: Path, points: list[tuple[int, Usage, Usage]]) -> None:
-    """Write predictions, and resident bytes, descriptors and threads of server and client."""
+def _save(path: Path, points: list[Point]) -> None:
+    """Write predictions, and resident bytes, live bytes, descriptors and threads."""
     rows = [
-        [done, *(value for party in (server, client) for value in _values(party))] for done, server, client in points
+        (point.done, point.usage.resident, point.live, point.usage.descriptors, point.usage.threads) for point in points
     ]
     path.write_text("".join(f"{','.join(map(str, row))}\n" for row in rows), encoding="ascii")
-
-
-def _values(party: Usage) -> tuple[int, int, int]:
-    return party.resident, party.descriptors, party.threads

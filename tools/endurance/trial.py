@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,33 @@ class Trial:
     def equal(self, claim: str, measured: object, expected: object) -> None:
         """Note the claim that a measure is what was expected."""
         self.check(claim, measured, expected, measured == expected)
+
+    def chosen(self, parts: Sequence[str], variable: str) -> list[str]:
+        """Which of the parts that a trial has are run: those that an environment variable names, or all.
+
+        What the record of the run before has of the others is taken over. Claims and counts of a part begin with its
+        name and a colon.
+
+        Raises:
+            ValueError: If the variable names another.
+        """
+        named = os.environ.get(variable, ",".join(parts)).split(",")
+        if unknown := [name for name in named if name not in parts]:
+            raise ValueError(f"{variable} names {unknown[0]!r}, and there are {', '.join(parts)}")
+        for part in parts:
+            if part not in named:
+                self._take_over(part)
+        return [part for part in parts if part in named]
+
+    def _take_over(self, part: str) -> None:
+        before = self.before
+        checks = [] if before is None else [each for each in before["checks"] if each["claim"].startswith(f"{part}: ")]
+        if before is None or not checks:
+            self.check(f"{part}: is run", "never", "once", held=False)
+            return
+        found = {what: count for what, count in before["counts"].items() if what.startswith(f"{part}: ")}
+        self.counts.update({f"{part}: at commit": before["commit"], **found})
+        self.checks += [Check(**check) for check in checks]
 
     @property
     def verdict(self) -> str:

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
-from endurance import clients, clock, disk, kill, links, predictor, private_keys, silent, soak, timing
+from endurance import clients, clock, disk, kill, links, private_keys, silent, soak, timing
 from endurance.page import page, saved
 from endurance.processes import slope, usage
 from endurance.records import History
@@ -22,6 +23,8 @@ from endurance.trials import TRIALS
 from endurance.wire import KEPT_NAME, names_used
 
 from lanner.cli.memory import SETTINGS
+from lanner.cli.serve import LOG_SECONDS, QUIET_LOOKS
+from lanner.heap import live_bytes
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a file system is mounted")
 
@@ -52,6 +55,7 @@ def test_longer_trials_hold(tmp_path: Path, module: ModuleType) -> None:
 @pytest.mark.slow
 def test_a_soak_makes_every_prediction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "MODES", ("cheetah",))
+    monkeypatch.setattr(soak, "SESSIONS", 4)
     trial = Trial(tmp_path, SMALL[soak])
     soak.run(trial)
     # So short a run says nothing of memory.
@@ -99,8 +103,16 @@ def test_a_scale_runs_a_part_and_never_more_than_all() -> None:
 
 
 def test_growth_is_the_slope_of_what_was_measured() -> None:
-    assert slope([(0, 5), (10, 25), (20, 45)]) == pytest.approx(2)
-    assert slope([(0, 5), (10, 5), (20, 5)]) == 0
+    assert slope([(0, 5), (10, 25), (20, 45)]) == pytest.approx((2, 0))
+    assert slope([(0, 5), (10, 5), (20, 5)]) == (0, 0)
+
+
+def test_growth_in_noise_has_the_standard_error_of_a_regression() -> None:
+    noisy = [(0, 1), (1, 3), (2, 2), (3, 5), (4, 4)]
+    fitted = np.polyfit(*np.transpose(noisy), 1, cov="unscaled")
+    assert slope(noisy)[0] == pytest.approx(fitted[0][0])
+    left = np.transpose(noisy)[1] - np.polyval(fitted[0], np.transpose(noisy)[0])
+    assert slope(noisy)[1] == pytest.approx(np.sqrt(fitted[1][0, 0] * (left @ left) / (len(noisy) - 2)))
 
 
 def test_memory_and_descriptors_of_a_process_are_told() -> None:
@@ -112,17 +124,48 @@ def test_memory_and_descriptors_of_a_process_are_told() -> None:
 
 
 def test_live_bytes_are_those_that_were_not_freed() -> None:
-    before = predictor.live_bytes()
+    before = live_bytes()
     if before is None:
         pytest.skip("this C library does not tell")
     kept = [bytes(size) for size in (600, 100_000, 32 << 20)]
-    held = predictor.live_bytes()
+    held = live_bytes()
     assert held is not None
     assert held - before > 32 << 20
     del kept
-    after = predictor.live_bytes()
+    after = live_bytes()
     assert after is not None
-    assert abs(after - before) < soak.LIVE_GROWTH / 4
+    assert abs(after - before) < soak.LIVE_GROWTH * 2**20 / 4
+
+
+def test_the_soak_looks_when_a_server_has_given_memory_back() -> None:
+    assert soak.GIVEN_BACK > (QUIET_LOOKS + 1) * LOG_SECONDS
+
+
+def test_parts_that_are_not_run_are_those_of_the_record_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"claim": "b: is small", "measured": "1", "bound": "at most 2", "held": True}
+    before = {"commit": "old", "counts": {"a: n": 1, "b: n": 2}, "checks": [{**kept, "claim": "a: is small"}, kept]}
+    monkeypatch.setenv("PARTS", "c,a")
+    trial = Trial(Path(), before=before)
+    assert trial.chosen(("a", "b", "c"), "PARTS") == ["a", "c"]
+    assert trial.counts == {"b: at commit": "old", "b: n": 2}
+    assert trial.document()["checks"] == [kept]
+    # What was taken over keeps its own commit.
+    again = Trial(Path(), before={"commit": "new", **trial.document()})
+    again.chosen(("a", "b"), "PARTS_OF_NONE")
+    assert not again.checks
+    monkeypatch.setenv("PARTS", "a")
+    again.chosen(("a", "b"), "PARTS")
+    assert again.counts["b: at commit"] == "old"
+
+
+def test_a_part_that_never_ran_or_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTS", "a")
+    trial = Trial(Path())
+    trial.chosen(("a", "b"), "PARTS")
+    assert [(check.claim, check.held) for check in trial.checks] == [("b: is run", False)]
+    monkeypatch.setenv("PARTS", "a,z")
+    with pytest.raises(ValueError, match="PARTS names 'z'"):
+        trial.chosen(("a", "b"), "PARTS")
 
 
 def test_the_soaks_client_is_set_up_as_the_page_tells_and_as_a_gateway() -> None:

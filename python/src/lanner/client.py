@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from lanner import _native
 from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
 from lanner.files import check_file
-from lanner.freed import give_back_freed
+from lanner.heap import give_back_freed
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.limits import limits_document

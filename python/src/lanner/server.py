@@ -11,7 +11,7 @@ from typing import Any, Self
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
 from lanner.files import check_file
-from lanner.freed import give_back_freed
+from lanner.heap import give_back_freed
 from lanner.interrupts import interruptible
 from lanner.model import Model, as_model
 from lanner.state import state_directory

@@ -17,6 +17,7 @@ from helpers.callers import Caller
 from helpers.models import tiny_samples
 from helpers.processes import HUNG, Serving, lanner, serving
 from helpers.scraping import Scraped
+from lanner.heap import live_bytes
 
 WATCHED = ("--metrics", "127.0.0.1:0", "--log-format", "json")
 
@@ -62,6 +63,8 @@ def test_log_and_counts_tell_of_the_same_connections(tmp_path: Path, tiny_label:
     assert scraped.total("lanner_step_runs_total", phase="setup", step="setup", **labels) == 1
     assert scraped.total("lanner_connections_omitted_total") == 0
     assert scraped.total("lanner_build_info") == 1
+    if live_bytes() is not None:
+        assert scraped.total("lanner_allocated_bytes") > 1 << 20
     for phase in ("offline", "online"):
         assert scraped.total("lanner_step_seconds_total", phase=phase, **labels) > 0
         assert scraped.total("lanner_step_runs_total", phase=phase, **labels) >= 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 
-from lanner.freed import give_back_freed
+from lanner.heap import give_back_freed
 
 #: The parameters of glibc's mallopt, and what they are set to in bytes: from which size on a buffer is given back as
 #: soon as it is freed, and how much of the rest may stay with each thread. Left alone, glibc lets both grow with the
