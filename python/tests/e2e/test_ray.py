@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,12 @@ import lanner.ray as on_ray
 from helpers.clusters import nodes
 from helpers.models import save_model, tiny_classifier, tiny_samples
 from helpers.processes import HUNG, Serving, lanner, serving
+from lanner.datasets import load_digits
 
 X = tiny_samples(20, seed=5)
+
+#: The networks that come with the package.
+EMBEDDED = Path(library.__file__).parent / "networks"
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +183,41 @@ def test_an_interrupted_command_leaves_nobody_behind(served: Serving, tmp_path: 
         worker = int((base / "worker-0" / "held").read_text())
         process.send_signal(signal.SIGINT)
         assert process.wait(HUNG) == 130
+    await_end([worker])
+
+
+@pytest.mark.slow
+def test_an_interrupted_search_leaves_nobody_behind(tmp_path: Path) -> None:
+    x = np.concatenate([load_digits(split)[0] for split in ("train", "test")])
+    np.save(tmp_path / "x.npy", x)
+    command = [sys.executable, "-m", "lanner", "compile", str(EMBEDDED / "mnist_d.onnx"), "--ray", "local"]
+    command += ["-o", str(tmp_path / "d.lanner"), "--calibration", str(tmp_path / "x.npy"), "--input-range", "0,1"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        while "ray::_as_task" not in (begun := descendants(process.pid)).values() and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=HUNG)
+    assert (process.returncode, told.splitlines()[-1]) == (130, "error: interrupted"), told
+    await_end(begun)
+    assert not (tmp_path / "d.lanner").exists()
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """The processes that one has begun, and those have, with the first word of their commands."""
+    found = {}
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in map(int, tasks.read_text().split()):
+                found[child] = Path(f"/proc/{child}/cmdline").read_text().split("\0")[0]
+                found |= descendants(child)
+    return found
+
+
+def await_end(processes: Iterable[int]) -> None:
+    """Wait until none of the processes is there."""
     deadline = time.monotonic() + HUNG
-    while Path(f"/proc/{worker}").exists():
-        assert time.monotonic() < deadline
+    while left := [pid for pid in processes if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < deadline, left
         time.sleep(0.1)
 
 

@@ -146,9 +146,13 @@ mod tests {
     use super::*;
     use crate::Prg;
 
+    /// Beyond what tiles and blocks are tried: a block that is drawn takes Miri a hundredth of a second.
+    const TILES: usize = if cfg!(miri) { 3 } else { 19 };
+    const BLOCKS: usize = if cfg!(miri) { 20 } else { 70 };
+
     proptest! {
         #[test]
-        fn transposition_equals_its_portable_twin(seed: [u8; 16], tiles in 0..19_usize) {
+        fn transposition_equals_its_portable_twin(seed: [u8; 16], tiles in 0..TILES) {
             let mut rows = vec![Block::ZERO; 128 * tiles];
             Prg::from_seed(seed).fill_blocks(&mut rows);
             let (mut fast, mut plain) = (rows.clone(), rows.clone());
@@ -158,7 +162,7 @@ mod tests {
         }
 
         #[test]
-        fn addition_by_parents_equals_its_portable_twin(seed: [u8; 16], half in 0..70_usize) {
+        fn addition_by_parents_equals_its_portable_twin(seed: [u8; 16], half in 0..BLOCKS) {
             let mut blocks = vec![Block::ZERO; 2 * half + 1];
             Prg::from_seed(seed).fill_blocks(&mut blocks);
             let value = blocks.pop().unwrap_or_default();
@@ -187,7 +191,7 @@ mod tests {
         }
 
         #[test]
-        fn doubling_equals_its_portable_twin(seed: [u8; 16], counts in [0..70_usize, 0..70]) {
+        fn doubling_equals_its_portable_twin(seed: [u8; 16], counts in [0..BLOCKS, 0..BLOCKS]) {
             let mut blocks = vec![Block::ZERO; counts[0] + counts[1]];
             Prg::from_seed(seed).fill_blocks(&mut blocks);
             let (x, y) = blocks.split_at(counts[0]);
@@ -200,7 +204,7 @@ mod tests {
         }
 
         #[test]
-        fn addition_to_siblings_equals_its_portable_twin(seed: [u8; 16], half in 1..70_usize, place: usize) {
+        fn addition_to_siblings_equals_its_portable_twin(seed: [u8; 16], half in 1..BLOCKS, place: usize) {
             let mut blocks = vec![Block::ZERO; 2 * half + 2];
             Prg::from_seed(seed).fill_blocks(&mut blocks);
             let values = [blocks.pop(), blocks.pop()].map(Option::unwrap_or_default);

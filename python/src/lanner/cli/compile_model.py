@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,12 @@ from lanner.cli.arguments import (
     refuse_compile_options,
 )
 from lanner.cli.calibration import load_calibration, require_calibration
-from lanner.cli.on_ray import add_ray_option
+from lanner.cli.on_ray import add_ray_option, tracer_on
 from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
 from lanner.errors import InputError
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
-from lanner.ray.cluster import cluster
-from lanner.ray.tracer import Tracer as ClusterTracer
 from lanner.tracing import Tracer
 from lanner.wording import counted
 
@@ -61,8 +58,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     samples = load_calibration(options.calibration, options)
     name = options.name or options.target.name.removesuffix(".lanner")
     with output.progress(f"compiling {options.model.name}") as advance:
-        with nullcontext() if options.ray is None else cluster(options.ray):
-            tracer = None if options.ray is None else ClusterTracer()
+        with tracer_on(options) as tracer:
             model = compile_file(options, samples, options.calibration, name, advance, tracer)
         advance(stage_of(options, "comparing with the float network"))
         agreement = compare(model, samples)

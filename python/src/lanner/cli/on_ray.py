@@ -17,6 +17,7 @@ from lanner.inputs import Sample
 from lanner.ray import BATCH_SIZE
 from lanner.ray.cluster import LOCAL, cluster
 from lanner.ray.pieces import Piece
+from lanner.ray.tracer import Tracer
 
 if TYPE_CHECKING:
     from lanner.ray.pool import Pool
@@ -75,6 +76,20 @@ def workers_on(
         kept = AHEAD if ahead is None else ahead
         with Pool(address, client, workers=options.workers, ahead=kept, base=base) as pool:
             yield pool
+
+
+@contextmanager
+def tracer_on(options: argparse.Namespace) -> Iterator[Tracer | None]:
+    """What traces networks on the cluster that the options name, until the block ends; None where they name none.
+
+    Raises:
+        LannerError: If there is no such cluster.
+    """
+    if options.ray is None:
+        yield None
+        return
+    with cluster(options.ray):
+        yield Tracer()
 
 
 def this_host(options: argparse.Namespace) -> str:
