@@ -197,7 +197,7 @@ mod tests {
         let salt = Block::random(&mut prg);
         let cipher = Cipher::new(&salt.to_bytes());
         let counts = [0, 1, 2, 3, 4, 63, 64, 65, 200];
-        let counts = &counts[..if cfg!(miri) { 5 } else { counts.len() }];
+        let counts = &counts[..if cfg!(miri) { 3 } else { counts.len() }];
         for (hash, &count) in both(salt).iter().flat_map(|hash| counts.iter().map(move |count| (hash, count)))
         {
             let mut x = vec![Block::ZERO; count];
@@ -223,7 +223,7 @@ mod tests {
         let mut prg = Prg::from_seed([4; 16]);
         let salt = Block::random(&mut prg);
         let halves = [0, 1, 2, 3, 4, 6, 7, 8, 64, 67, 512];
-        for &half in &halves[..if cfg!(miri) { 5 } else { halves.len() }] {
+        for &half in &halves[..if cfg!(miri) { 3 } else { halves.len() }] {
             let mut nodes = vec![Block::ZERO; 2 * half];
             prg.fill_blocks(&mut nodes);
             let first = u64::MAX - 5;
@@ -257,14 +257,14 @@ mod tests {
         let portable = CorrelationRobustHash { cipher: Cipher::portable(&salt.to_bytes()) };
         for hash in [&whole, &portable] {
             let counts = [0, 1, 5, 31, 32, 33, 64, 100];
-            for &count in &counts[..if cfg!(miri) { 3 } else { counts.len() }] {
+            for &count in &counts[..if cfg!(miri) { 2 } else { counts.len() }] {
                 let x = &blocks[..count];
                 let mut words = vec![0; count];
                 hash.hash_to_words(x, offset, first, &mut words);
                 let at = |x: Block, v: usize| whole.hash(x, first.wrapping_add(v as u64)).0;
                 assert!((0..count).all(|v| words[v] == at(x[v] ^ offset, v) as u64));
                 let runs = [1, 9, 2, 3, 4, 8, 16];
-                for &run in &runs[..if cfg!(miri) { 2 } else { runs.len() }] {
+                for &run in &runs[..if cfg!(miri) { 1 } else { runs.len() }] {
                     let offsets = &blocks[80..80 + run];
                     let mut bits = vec![[0xffff_u16; 3]; count];
                     hash.hash_runs_to_bits(x, offsets, first, &mut bits);
