@@ -166,6 +166,29 @@ def test_picture_is_classified(tab: Tab, gate: Serving, digit_models: DigitModel
     assert answered(tab) == NAMES[digit_models.models["digits"].predict_fixed(X[0]).argmax()]
 
 
+@pytest.mark.parametrize("place", ["canvas", "model-facts"])
+def test_file_is_dropped_anywhere(
+    tab: Tab, gate: Serving, digit_models: DigitModels, tmp_path: Path, place: str
+) -> None:
+    opened(tab, gate, DESK)
+    pictures = [save_picture(tmp_path / f"{number}.png", X[number]) for number in range(2)]
+    tab.drop_files(place, pictures)
+    tab.wait("document.getElementById('error').innerText")
+    assert tab.text("error") == "One file at a time can be dropped."
+    tab.drop_files(place, pictures[:1])
+    tab.wait("!document.getElementById('preview').hidden")
+    assert tab.text("error") == ""
+    assert tab.value("document.querySelector('input[value=file]').checked")
+    assert tab.value("document.getElementById('chosen').files[0].name") == "0.png"
+    tab.click("send")
+    assert answered(tab) == NAMES[digit_models.models["digits"].predict_fixed(X[0]).argmax()]
+    # What is chosen later takes its place.
+    tab.choose_file("chosen", pictures[1])
+    tab.click("send")
+    tab.wait("document.getElementById('status').innerText.startsWith('Asking')")
+    assert answered(tab) == NAMES[digit_models.models["digits"].predict_fixed(X[1]).argmax()]
+
+
 def test_drawing_by_keyboard_alone(tab: Tab, gate: Serving) -> None:
     opened(tab, gate, PHONE)
     tab.tab_to("canvas")

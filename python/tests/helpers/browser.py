@@ -123,11 +123,22 @@ class Tab:
 
     def click(self, element: str) -> None:
         """Click the middle of an element with the mouse."""
+        self.drag([self._middle(element)])
+
+    def drop_files(self, element: str, paths: Sequence[Path]) -> None:
+        """Drop files of this machine on the middle of an element, as from a file manager."""
+        x, y = self._middle(element)
+        files = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=files)
+
+    def _middle(self, element: str) -> tuple[float, float]:
+        """The middle of an element in the window, into which it is scrolled."""
         x, y = self.value(
             f"(() => {{ const e = document.getElementById({element!r}); e.scrollIntoView({{block: 'center'}});"
             "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
-        self.drag([(x, y)])
+        return x, y
 
     def choose_file(self, element: str, path: Path) -> None:
         """Choose a file in a file input."""

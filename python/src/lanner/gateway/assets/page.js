@@ -9,7 +9,6 @@ const drawing = new Drawing(byId("canvas"), byId("cursor"), byId("pen"));
 
 let models = [];
 let token = null; // In memory alone: it is gone when the page is closed or loaded again.
-let dropped = null;
 
 async function ask(path, options = {}) {
   const headers = { ...options.headers };
@@ -58,7 +57,7 @@ function chooseModel() {
   }
   byId("kind-note").hidden = pictures;
   byId("kind-note").textContent = "This model does not say how a picture becomes its input, so there is nothing to draw for.";
-  byId("file-label").textContent = pictures ? "A PNG, JPEG, CSV or .npy file; choose it or drop it here" : "A CSV or .npy file; choose it or drop it here";
+  byId("file-label").textContent = pictures ? "A PNG, JPEG, CSV or .npy file; choose it, or drop it on this page" : "A CSV or .npy file; choose it, or drop it on this page";
   byId("file-help").textContent = pictures
     ? `The gateway makes a picture ${model.image.width} x ${model.image.height} pixels by the model's own rules.`
     : `One row of ${model.values} numbers.`;
@@ -84,7 +83,7 @@ async function chosenInput() {
     return drawing.file();
   }
   if (kind === "file") {
-    const file = dropped ?? byId("chosen").files[0];
+    const file = byId("chosen").files[0];
     if (!file) throw new Error("no file is chosen yet");
     return file;
   }
@@ -140,8 +139,8 @@ function waiting(model, mine) {
   };
 }
 
-function choose(file) {
-  dropped = file;
+function showPreview() {
+  const file = byId("chosen").files[0];
   const preview = byId("preview");
   if (preview.src) URL.revokeObjectURL(preview.src);
   preview.hidden = !["image/png", "image/jpeg"].includes(file?.type);
@@ -172,19 +171,32 @@ byId("model").addEventListener("change", chooseModel);
 for (const radio of document.querySelectorAll('input[name="kind"]')) radio.addEventListener("change", chooseKind);
 byId("clear").addEventListener("click", () => drawing.clear());
 byId("light-ink").addEventListener("change", (event) => drawing.useLightInk(event.target.checked));
-byId("chosen").addEventListener("change", (event) => choose(event.target.files[0] ?? null));
+byId("chosen").addEventListener("change", showPreview);
+
+// A file may be dropped anywhere: elsewhere than in its place a browser would leave the page for it.
+const ofFiles = (event) => event.dataTransfer.types.includes("Files");
 for (const kind of ["dragenter", "dragover"]) {
-  byId("drop").addEventListener(kind, (event) => { event.preventDefault(); byId("drop").classList.add("over"); });
+  document.addEventListener(kind, (event) => {
+    if (!ofFiles(event)) return;
+    event.preventDefault();
+    byId("drop").classList.add("over");
+  });
 }
-byId("drop").addEventListener("dragleave", () => byId("drop").classList.remove("over"));
-byId("drop").addEventListener("drop", (event) => {
-  event.preventDefault();
-  byId("drop").classList.remove("over");
-  const file = event.dataTransfer.files[0];
-  if (!file) return;
-  byId("chosen").value = "";
-  byId("file-label").textContent = `Dropped: ${file.name}`;
-  choose(file);
+document.addEventListener("dragleave", (event) => {
+  if (event.relatedTarget === null) byId("drop").classList.remove("over");
 });
+document.addEventListener("drop", (event) => {
+  if (ofFiles(event)) guarded(takeDropped)(event);
+});
+
+function takeDropped(event) {
+  byId("drop").classList.remove("over");
+  const { files } = event.dataTransfer;
+  if (byId("ask").hidden) return;
+  if (files.length !== 1) throw new Error("one file at a time can be dropped");
+  document.querySelector('input[name="kind"][value="file"]').click();
+  byId("chosen").files = files;
+  showPreview();
+}
 
 guarded(start)();
