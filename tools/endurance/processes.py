@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -21,14 +20,9 @@ def await_that(condition: Callable[[], bool], seconds: float) -> float:
     return time.monotonic() - start
 
 
-def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The slope of the line that fits points best, ordinates per abscissa, and its standard error.
-
-    Points are three at least, for two have no error.
-    """
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """The slope of the line that fits points best: ordinates per abscissa."""
     count = len(points)
     mean_x, mean_y = (sum(point[axis] for point in points) / count for axis in (0, 1))
     spread = sum((x - mean_x) ** 2 for x, _ in points)
-    found = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
-    left = sum((y - mean_y - found * (x - mean_x)) ** 2 for x, y in points)
-    return found, math.sqrt(left / (count - 2) / spread)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
