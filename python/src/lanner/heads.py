@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lanner.errors import MisuseError
 
 
@@ -49,11 +52,38 @@ class Policy:
         output: One of `lanner.options.OUTPUTS`, or ``labels``: the list of the labels whose scores are above 0.
         two_classes: Whether the score 0 stands before the network's one score.
         notes: What the owner should know of the choice.
+        supposed: Whether a softmax or sigmoid is put behind the scores that the file does not have there.
     """
 
     output: str
     two_classes: bool = False
     notes: tuple[str, ...] = ()
+    supposed: bool = False
+
+    def check_scores(self, scores: NDArray[np.float32]) -> None:
+        """Check that scores that are supposed to be logits are no probabilities.
+
+        Args:
+            scores: Those of typical samples, shape (n, classes).
+
+        Raises:
+            MisuseError: If all are between 0 and 1.
+        """
+        if not self.supposed or not scores.size or scores.min() < 0 or scores.max() > 1:
+            return
+        if self.two_classes:
+            raise MisuseError(
+                "the network's score is between 0 and 1 for every calibration sample, as a probability is, and its "
+                "label would be 1 wherever it is above 0",
+                where=f"output {self.output}",
+                fix="choose value, which is the score, or end the network in a Sigmoid or in what is before it",
+            )
+        raise MisuseError(
+            "the network's scores are between 0 and 1 for every calibration sample, as probabilities are, and "
+            "a softmax of probabilities is something else",
+            where=f"output {self.output}",
+            fix="choose label, or logits for the scores as they are, or end the network in a Softmax",
+        )
 
 
 def choose_policy(head: Head, scores: int, wanted: str | None) -> Policy:
@@ -70,7 +100,8 @@ def choose_policy(head: Head, scores: int, wanted: str | None) -> Policy:
         return _of_labels(scores, wanted)
     if head.ending is Ending.REGRESSION and wanted is None:
         return Policy("value", notes=(_TARGETS.format(scores),))
-    return Policy(wanted or "label", notes=_note_of_probability(head) if wanted == "probability" else ())
+    notes = _note_of_probability(head) if wanted == "probability" else ()
+    return Policy(wanted or "label", notes=notes, supposed=_APPENDED in notes)
 
 
 def _of_labels(scores: int, wanted: str | None) -> Policy:
@@ -95,7 +126,7 @@ def _of_one(head: Head, wanted: str | None) -> Policy:
         )
     if wanted is None:
         return Policy("value", notes=(_REGRESSION,))
-    return Policy(wanted, two_classes=True, notes=(_BINARY,))
+    return Policy(wanted, two_classes=True, notes=(_BINARY,), supposed=True)
 
 
 def _note_of_probability(head: Head) -> tuple[str, ...]:

@@ -395,6 +395,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)
+    if imported.policy.supposed:
+        imported.policy.check_scores(compiled.predict_float(samples))
     if compiled.precision is not None and (shortfall := compiled.precision.shortfall()) is not None:
         warnings.warn(f"{compiled.name}: {shortfall}", PrecisionWarning, stacklevel=2)
     return compiled

@@ -11,6 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from helpers.heads import network, rows
+from lanner import compile as compile_model
 from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.heads import Ending, Head, choose_policy
 from lanner.onnx.ending import find_end
@@ -189,6 +191,23 @@ def test_the_scores_of_a_classifier_are_its_second_output() -> None:
         assert (end.scores, end.head.classes, end.operators) == ("raw", ("no", "yes"), [])
 
 
+@pytest.mark.parametrize(("outputs", "wanted"), [(3, "probability"), (1, "probability"), (1, "label")])
+def test_probabilities_are_not_taken_for_logits(outputs: int, wanted: str) -> None:
+    proto = network(outputs)
+    compile_model(proto, rows(), output=wanted, mode="cheetah")
+    (scores,) = proto.graph.output
+    clip = helper.make_node("Clip", [scores.name, "least", "most"], ["between"], name="clip")
+    proto.graph.initializer.extend(
+        numpy_helper.from_array(np.array(value, np.float32), name) for name, value in (("least", 0), ("most", 1))
+    )
+    proto.graph.node.append(clip)
+    scores.name = "between"
+    # Nothing at the end says what they are; the samples do.
+    with pytest.raises(MisuseError, match="between 0 and 1 for every calibration sample"):
+        compile_model(proto, rows(), output=wanted, mode="cheetah")
+    compile_model(proto, rows(), output="logits", mode="cheetah")
+
+
 def test_a_value_is_what_the_network_gives() -> None:
     plain = graph_of([node("Identity", "s", "y")], y=FLOAT)
     assert find_scores(plain, KEPT, "value", None).scores == "y"
@@ -201,3 +220,21 @@ def test_a_value_is_what_the_network_gives() -> None:
     assert "--output-name s" in str(caught.value.fix)
     with pytest.raises(UnsupportedOpError, match="final ArgMax"):
         find_scores(graph_of([node("ArgMax", "s", "y")], y=FLOAT), KEPT, "value", None)
+
+
+def test_the_values_of_a_map_are_those_that_it_names() -> None:
+    probabilities = node("Softmax", "s", "p", axis=1)
+    named = ml("ZipMap", "p", "y", classlabels_strings=["no", "yes"])
+    label = [node("ArgMax", "p", "index", axis=1), ml("ArrayFeatureExtractor", "names index", "label")]
+    graph = graph_of([probabilities, named, *label], label=onnx.TensorProto.STRING, y=FLOAT)
+    assert find_scores(graph, KEPT, "value", "y").scores == "p"
+    with pytest.raises(UnsupportedOpError) as caught:
+        find_scores(graph, KEPT, "value", "label")
+    assert "--output-name y" in str(caught.value.fix)
+    assert find_scores(graph_of([ml("ZipMap", "s", "y")], y=FLOAT), KEPT, "value", None).scores == "s"
+    both = [node("Sigmoid", "s", "p"), node("Sub", "one p", "q"), node("Concat", "q p", "both", axis=1)]
+    assert find_scores(graph_of([*both, ml("ZipMap", "both", "y")], y=FLOAT), KEPT, "value", None).scores == "both"
+    classifier = ml("LinearClassifier", "s", "label raw", classlabels_strings=["no", "yes"])
+    graph = graph_of([classifier], label=onnx.TensorProto.STRING, raw=FLOAT)
+    with pytest.raises(UnsupportedOpError, match="final label is not computed"):
+        find_scores(graph, KEPT, "value", "label")

@@ -12,6 +12,9 @@ from lanner.onnx.classes import Constants
 from lanner.onnx.ending import End, check_rounding, find_end, find_root, find_source
 from lanner.onnx.registry import find_lowering
 
+#: Shows the same numbers by their classes' names.
+_MAP = "ZipMap"
+
 #: Outputs of these types are labels: whole numbers or text.
 _LABELS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.STRING)
 
@@ -39,16 +42,27 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
         end = replace(end, head=replace(end.head, ending=ending), beside=others)
     if wanted != "value" or end.scores == output:
         return end
-    if end.operators and all(find_lowering(node.op_type) is not None for node in end.operators):
-        return End(output)
-    taken = end.operators[0].op_type if end.operators else "label"
-    others = [other.name for other in graph.output if other.name != output]
+    refused = _not_computed(end, output)
+    if refused is None:
+        last = end.operators[-1]
+        return End(last.input[0] if last.op_type == _MAP else output)
+    names = [other.name for other in graph.output]
+    others = [name for name in names if _not_computed(find_end(graph, name, constants), name) is None]
     another = f", or another output with --output-name {others[0]}" if others else ""
     raise UnsupportedOpError(
-        f"output value is what the network gives, and its final {taken} is not computed in private",
+        f"output value is what the network gives, and its final {refused} is not computed in private",
         where=f"output {output}",
         fix=f"choose label or logits{another}, or export the network without it",
     )
+
+
+def _not_computed(end: End, output: str) -> str | None:
+    """What of the end that leads to an output no protocol computes, if anything is."""
+    if not end.operators:
+        # A classifier makes the label beside the scores.
+        return None if end.scores == output else "label"
+    refused = [node.op_type for node in end.operators if node.op_type != _MAP and find_lowering(node.op_type) is None]
+    return refused[0] if refused else None
 
 
 def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | None = None) -> str:
@@ -78,9 +92,15 @@ def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | No
     if chosen is None:
         raise ModelError(
             f"the model has {len(outputs)} outputs ({shown}), and one is computed",
-            fix=f"name it, as in --output-name {outputs[0]}",
+            fix=f"name one with --output-name, as in --output-name {_told_most(graph)}",
         )
     return chosen
+
+
+def _told_most(graph: onnx.GraphProto) -> str:
+    """The output that is most likely of use: the first one of numbers, for labels follow from them."""
+    numbers = [output.name for output in graph.output if output.type.tensor_type.elem_type not in _LABELS]
+    return numbers[0] if numbers else graph.output[0].name
 
 
 def _of_scores(graph: onnx.GraphProto, constants: Constants) -> str | None:
