@@ -1,7 +1,8 @@
-"""Unit tests under Miri, which finds undefined behaviour, and under the address sanitizer, which finds misused memory.
+"""Tests under Miri, which finds undefined behaviour, and under the address sanitizer, which finds misused memory.
 
-Miri runs the crates whose tests neither open a file nor call the C library, and of vector kernels the portable twins;
-the address sanitizer runs the crates with `unsafe` code as they are.
+Miri runs the unit tests of crates that neither open a file nor call the C library, and of vector kernels the portable
+twins; the address sanitizer runs the crates with `unsafe` code, and those that hand bytes to them, as they are. A run
+of some crates alone takes over what the record of the run before has of the others, with that run's commit.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ MIRI = ("wire", "primitives", "ring", "share")
 #: Random cases of each property under Miri, which takes a thousand times as long as the machine.
 MIRI_CASES = "2"
 
-#: Crates with `unsafe` code, and those that hand bytes to them.
+#: Crates with `unsafe` code, and those that hand bytes to them; SANITIZED=NAME,... says which crates are run.
 ADDRESS = ("wire", "primitives", "ring", "share", "gc", "dpf", "bfv", "ot", "graph")
+
+#: Of these, crates whose tests are beside them alone, in `tests/`.
+BESIDE = ("dpf",)
 
 
 def run(trial: Trial) -> None:
@@ -33,24 +37,25 @@ def run(trial: Trial) -> None:
     if cargo is None or not _succeeds([cargo, "+nightly", "--version"]):
         trial.left_out.append("both: they need a nightly toolchain")
         return
-    test = ["test", "--locked", "--lib", "--target-dir", str(ROOT / "target" / "sanitizers")]
+    chosen = trial.chosen(ADDRESS, "SANITIZED")
+    test = ["test", "--locked", "--target-dir", str(ROOT / "target" / "sanitizers")]
     if _succeeds([cargo, "+nightly", "miri", "--version"]):
         # Without isolation tests see the clock and the environment, which says how many cases they draw.
         flags = {"MIRIFLAGS": "-Zmiri-disable-isolation", "PROPTEST_CASES": MIRI_CASES}
-        _check(trial, "Miri", [cargo, "+nightly", "miri", *test], MIRI, flags)
+        _check(trial, "Miri", [cargo, "+nightly", "miri", *test], [crate for crate in MIRI if crate in chosen], flags)
     else:
         trial.left_out.append("Miri is not installed (rustup component add --toolchain nightly miri rust-src)")
     target = subprocess.run([cargo, "+nightly", "-vV"], capture_output=True, text=True, check=True).stdout
     host = re.findall(r"^host: (\S+)$", target, re.MULTILINE)[0]
     flags = {"RUSTFLAGS": "-Zsanitizer=address", "ASAN_OPTIONS": "detect_leaks=1"}
-    _check(trial, "the address sanitizer", [cargo, "+nightly", *test, "--target", host], ADDRESS, flags)
+    _check(trial, "the address sanitizer", [cargo, "+nightly", *test, "--target", host], chosen, flags)
 
 
 def _check(trial: Trial, name: str, command: Sequence[str], crates: Sequence[str], flags: Mapping[str, str]) -> None:
-    """Run the unit tests of crates, the first ones of them where the scale is small."""
+    """Run the tests of crates, the first ones of them where the scale is small."""
     for crate in crates[: trial.scaled(len(crates))]:
         ended = subprocess.run(
-            [*command, "-p", f"lanner-{crate}"],
+            [*command, "--tests" if crate in BESIDE else "--lib", "-p", f"lanner-{crate}"],
             capture_output=True,
             text=True,
             check=False,
@@ -58,11 +63,9 @@ def _check(trial: Trial, name: str, command: Sequence[str], crates: Sequence[str
             env={**os.environ, **flags},
         )
         passed = sum(map(int, re.findall(r"(\d+) passed", ended.stdout)))
-        trial.counts[f"tests of {crate} under {name}"] = passed
+        trial.counts[f"{crate}: tests under {name}"] = passed
         held = ended.returncode == 0 and passed > 0
-        trial.check(
-            f"{crate} under {name}", _told(ended, passed), "all of its unit tests pass, and there are some", held
-        )
+        trial.check(f"{crate}: tests under {name}", _told(ended, passed), "all pass, and there are some", held)
 
 
 def _told(ended: subprocess.CompletedProcess[str], passed: int) -> str:
