@@ -427,3 +427,24 @@ def test_a_linear_regressor_of_several_targets_gives_their_values() -> None:
     model = lanner.compile(proto, x)
     assert (model.manifest.output, len(model.notes)) == ("value", 1)
     assert np.allclose(model.predict_float(x), onnx_output(proto, x), atol=1e-5)
+
+
+def test_classes_one_against_the_rest_have_labels_and_values_and_no_softmax() -> None:
+    to_onnx = pytest.importorskip("skl2onnx").to_onnx
+    from sklearn.datasets import load_wine
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x, y = load_wine(return_X_y=True)
+    x = x.astype(np.float32)
+    estimator = make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression())).fit(x[::2], y[::2])
+    proto = to_onnx(estimator, x[:1])
+    label = lanner.compile(proto, x[::2], output_name="output_label")
+    assert label.predict_fixed(x[1::2]).argmax(1).tolist() == estimator.predict(x[1::2]).tolist()
+    value = lanner.compile(proto, x[::2], output_name="output_probability", output="value")
+    assert np.abs(value.predict_fixed(x[1::2]) - estimator.predict_proba(x[1::2])).max() < 0.02
+    for name in ("output_label", "output_probability"):
+        with pytest.raises(MisuseError, match="between 0 and 1 for every calibration sample"):
+            lanner.compile(proto, x[::2], output_name=name, output="probability")

@@ -100,7 +100,7 @@ def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | No
 def _told_most(graph: onnx.GraphProto) -> str:
     """The output that is most likely of use: the first one of numbers, for labels follow from them."""
     numbers = [output.name for output in graph.output if output.type.tensor_type.elem_type not in _LABELS]
-    return numbers[0] if numbers else graph.output[0].name
+    return str(numbers[0] if numbers else graph.output[0].name)
 
 
 def _of_scores(graph: onnx.GraphProto, constants: Constants) -> str | None:
