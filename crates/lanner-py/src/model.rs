@@ -87,10 +87,6 @@ impl NativeModel {
         py.detach(|| self.0.save(&path)).map_err(|error| raise(py, &error))
     }
 
-    fn export_public(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.0.export_public(&path)).map_err(|error| raise(py, &error))
-    }
-
     fn manifest(&self, py: Python<'_>) -> PyResult<String> {
         self.0.manifest().to_json().map_err(|error| raise(py, &error))
     }

@@ -63,7 +63,8 @@ impl Contents {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(path, &error))?;
+        let mut zip = ZipArchive::new(BufReader::new(file))
+            .map_err(|_| damaged(path, &"it is no archive, or part of one is missing"))?;
         // Of two entries of one name, another reader might take the other.
         if zip.len() != 2 || zip.has_duplicate_names() {
             return Err(damaged(path, &format!("it has other entries than {MANIFEST} and {WEIGHTS}")));

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import stat
 from pathlib import Path
 
 from lanner.errors import LannerError
@@ -11,18 +14,69 @@ def check_file(path: str | Path, error: type[LannerError]) -> None:
     """Check that there is a file.
 
     Raises:
-        LannerError: Of the class `error`, if there is none, or a folder in its place.
+        LannerError: Of the class `error`, if there is none, or something else in its place.
     """
     path = Path(path)
     try:
         if path.is_file():
             return
-        is_folder = path.is_dir()
+        is_folder, is_there = path.is_dir(), path.exists()
     except OSError as reason:
         raise error(f"cannot be read ({why(reason)})", where=str(path), fix="check who may read it") from None
     if is_folder:
         raise error("this is a folder, and a file is needed", where=str(path), fix="name a file")
+    if is_there:
+        raise error(f"{_NO_FILE}, and a file is needed", where=str(path), fix="name a file")
     raise error("no such file", where=str(path), fix="check the path")
+
+
+def check_target(path: str | Path, error: type[LannerError]) -> None:
+    """Check, before work is done for it, that a file can be written: its folder is there, and nothing but a file in it.
+
+    Raises:
+        LannerError: Of the class `error`, if that is not so.
+    """
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        folder = place_of(path).parent
+        if not folder.is_dir():
+            raise error("there is no such folder to write to", where=str(folder), fix="create it first") from None
+        return
+    except OSError as reason:
+        raise error(f"cannot be written ({why(reason)})", where=str(path), fix="name another file") from None
+    if stat.S_ISDIR(mode):
+        raise error("this is a folder", where=str(path), fix="name the file to write")
+    if not stat.S_ISREG(mode):
+        raise error(f"{_NO_FILE}, and a file is written", where=str(path), fix="name a file")
+
+
+def place_of(path: str | Path) -> Path:
+    """Where a file of a path is written: a symbolic link stays, and the file that it leads to is written."""
+    path = Path(path)
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def write_whole(path: str | Path, text: str, error: type[LannerError]) -> None:
+    """Write a file of text, which takes its name once all of it is written: what had the name is there until then.
+
+    Raises:
+        LannerError: Of the class `error`, if it cannot be written.
+    """
+    check_target(path, error)
+    place = place_of(path)
+    draft = place.with_name(f".lanner-{secrets.token_hex(8)}")
+    try:
+        with draft.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(place)
+    except OSError as reason:
+        raise error(f"cannot be written ({why(reason)})", where=str(path), fix="name another file") from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def why(error: Exception) -> str:
@@ -30,3 +84,6 @@ def why(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is no text in UTF-8"
     return (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
+
+
+_NO_FILE = "this is a device, a pipe or a socket"

@@ -18,7 +18,7 @@ from lanner.divergence import Divergence, diverge
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.estimate import Estimate, estimate, read_kernels
 from lanner.extras import require
-from lanner.files import check_file, why
+from lanner.files import check_file, check_target, place_of, why, write_whole
 from lanner.images import ImageDescription
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
@@ -68,20 +68,24 @@ class Model:
     def save(self, path: str | Path) -> None:
         """Write the model to a ``.lanner`` file. It holds the weights: keep it on the server.
 
+        What had the name is there until all is written. A symbolic link stays, and what it leads to is written.
+
         Raises:
             ModelError: If the file cannot be written.
         """
+        check_target(path, ModelError)
         with native_errors(str(path)):
-            self.native.save(str(path))
+            self.native.save(str(place_of(path)))
 
     def export_public(self, path: str | Path) -> None:
-        """Write the half that a client may see and pin.
+        """Write the half that a client may see and pin; as `save` does.
 
         Raises:
             ModelError: If the file cannot be written.
         """
-        with native_errors(str(path)):
-            self.native.export_public(str(path))
+        with native_errors():
+            text = self.native.manifest()
+        write_whole(path, text, ModelError)
 
     def keeping(
         self, bits: int, calibration: ArrayLike, *, max_memory: str | int | None = None, max_seconds: int | None = None

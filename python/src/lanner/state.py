@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 from pathlib import Path
@@ -49,7 +50,7 @@ def _check_private(path: Path) -> None:
         raise MisuseError(
             f"the state directory has mode {mode:04o}, so that others may read keys in it",
             where=str(path),
-            fix=f"run chmod 700 {path}, or give another --state-dir",
+            fix=f"run chmod 700 {shlex.quote(str(path))}, or give another --state-dir",
         )
     path.chmod(0o700)
 

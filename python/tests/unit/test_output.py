@@ -8,7 +8,9 @@ import pytest
 
 from lanner.cli.events import Event
 from lanner.cli.output import Output, plain
+from lanner.cli.prepare import keep
 from lanner.errors import MisuseError
+from lanner.prediction import PHASES, Phase
 from lanner.wording import counted
 
 
@@ -116,3 +118,29 @@ def test_no_name_adds_a_line_to_a_table(capsys: pytest.CaptureFixture[str]) -> N
         ["one\\ntwo"],
         ["name", "text"],
     ]
+
+
+class Interrupted:
+    """A client that is interrupted once it keeps material for two predictions."""
+
+    def __init__(self) -> None:
+        self.kept = 0
+
+    def keep(self, count: int) -> dict[str, Phase]:
+        """Keep material for so many more."""
+        if self.kept == 2:
+            raise KeyboardInterrupt
+        self.kept += count
+        return dict.fromkeys(PHASES, Phase(1.0, 1, 1, 1))
+
+
+@pytest.mark.parametrize("as_document", [False, True])
+def test_what_is_prepared_is_told_where_the_rest_is_interrupted(
+    as_document: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = Output(json=as_document)
+    with pytest.raises(KeyboardInterrupt):
+        keep(Interrupted(), 2000, output)  # type: ignore[arg-type]
+    assert capsys.readouterr().err == "note: 2 of 2000 prepared and in stock, each used once, for a week at most\n"
+    assert keep(Interrupted(), 2, output)["offline"].rounds == 2  # type: ignore[arg-type]
+    assert capsys.readouterr().err == ""

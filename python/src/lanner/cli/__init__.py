@@ -7,10 +7,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, NoReturn
 
-from lanner.cli.output import Output
+from lanner.cli.output import Output, writing_results
 from lanner.cli.parser import parse
+from lanner.cli.written import check_written
 from lanner.errors import LannerError
 from lanner.interrupts import abandoned_calls
 
@@ -30,8 +32,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = Output(json="--json" in arguments)
     signal.signal(signal.SIGTERM, _terminate)
     code = _run(arguments, output)
-    for stream in (sys.stdout, sys.stderr):
-        _flush(stream)
+    try:
+        with writing_results():
+            _flush(sys.stdout)
+    except LannerError as error:
+        if code == 0:
+            output.fail(error)
+            code = error.exit_code
+    with suppress(OSError):
+        _flush(sys.stderr)
     if abandoned_calls():
         # The native call's thread would otherwise wake up in an interpreter that is being torn down.
         os._exit(code)
@@ -41,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str], output: Output) -> int:
     try:
         options = parse(arguments)
+        check_written(options)
         code: int = options.command(options, output)
     except LannerError as error:
         output.fail(error)
@@ -63,13 +73,19 @@ def _run(arguments: list[str], output: Output) -> int:
 
 
 def _flush(stream: IO[str] | None) -> None:
-    """Print what is left; where nobody reads it any more, keep Python from complaining of that at its end."""
+    """Print what is left; where that cannot be, keep Python from complaining of it at its end.
+
+    Raises:
+        OSError: If it cannot be, though somebody reads it.
+    """
     if stream is None:
         return
     try:
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise
 
 
 def _terminate(_signal: int, _frame: object) -> NoReturn:

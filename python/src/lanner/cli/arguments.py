@@ -261,18 +261,6 @@ def read_classes(path: Path) -> list[str]:
         raise MisuseError(f"cannot be read ({why(error)})", where=str(path), fix="give one class name a line") from None
 
 
-def check_target(path: Path) -> None:
-    """Check, before work is done for it, that a file can be written.
-
-    Raises:
-        MisuseError: If its folder does not exist, or it is a folder itself.
-    """
-    if path.is_dir():
-        raise MisuseError("this is a folder", where=str(path), fix="name the file to write")
-    if not path.absolute().parent.is_dir():
-        raise MisuseError("there is no such folder to write to", where=str(path.parent), fix="create it first")
-
-
 def add_trust_options(parser: argparse.ArgumentParser) -> None:
     """Options that say which server is trusted."""
     group = parser.add_argument_group("trust")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,10 @@ from lanner.cli.arguments import add_protocol_options
 from lanner.cli.bench_networks import run_estimates, run_sessions, run_throughput
 from lanner.cli.on_ray import add_ray_option
 from lanner.cli.output import Output, duration, size
+from lanner.cli.written import Written
 from lanner.errors import LannerError, MisuseError
 from lanner.extras import require
+from lanner.files import write_whole
 from lanner.network import Network, read_network
 from lanner.options import CompileOptions, Protocols
 from lanner.precision import DEFAULT
@@ -86,7 +89,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="trained networks (default: $LANNER_DATA)")
     add_ray_option(parser, "measure each benchmark on a node of its own, and throughput by workers,")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON document to a file")
+    parser.add_argument(
+        "--save", type=Path, action=Written, metavar="FILE", help="also write the JSON document to a file"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -167,7 +172,7 @@ def _of_networks(options: argparse.Namespace, output: Output) -> int:
 def _keep(document: dict[str, Any], options: argparse.Namespace, output: Output) -> None:
     """Print the document, and write it where the options say."""
     if options.save is not None:
-        options.save.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_whole(options.save, json.dumps(document, indent=1) + "\n", MisuseError)
     output.document(document)
 
 
@@ -253,7 +258,7 @@ def _networks(texts: Sequence[str]) -> list[Network]:
 
 def _command(options: argparse.Namespace) -> str:
     """The command that measures the same again; where files lie on this machine, and a cluster is, is left out."""
-    words = ["lanner bench", options.suite, "--mode", options.mode]
+    words = ["lanner", "bench", options.suite, "--mode", options.mode]
     given = {
         "rounding": options.rounding,
         "precision": options.precision,
@@ -267,7 +272,7 @@ def _command(options: argparse.Namespace) -> str:
     if options.ray is not None:
         words += ["--ray", LOCAL if options.ray == LOCAL else "ADDRESS"]
     words += [] if options.repeat is None else ["--repeat", str(options.repeat)]
-    return " ".join(words)
+    return shlex.join(words)
 
 
 def _show(rows: Sequence[Row], output: Output) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from lanner.agreement import agreeing, labels_of
 from lanner.cli.arguments import (
     add_compile_options,
     check_outputs,
-    check_target,
     compile_keywords,
     read_limits,
     refuse_compile_options,
@@ -23,6 +23,7 @@ from lanner.cli.calibration import load_calibration, require_calibration
 from lanner.cli.on_ray import add_ray_option, tracer_on
 from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
+from lanner.cli.written import Written
 from lanner.errors import InputError
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
@@ -39,7 +40,15 @@ ADVISED_SAMPLES = 32
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.onnx", help="the network")
-    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.lanner", help="the file to write")
+    parser.add_argument(
+        "-o",
+        dest="target",
+        type=Path,
+        action=Written,
+        required=True,
+        metavar="MODEL.lanner",
+        help="the file to write",
+    )
     parser.add_argument("--name", help="the model's name on the server (default: the target's, without its suffix)")
     parser.add_argument(
         "--network",
@@ -54,7 +63,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Compile, compare with the float reference on the calibration samples, and save."""
     require_calibration(options, "lanner compile")
     check_outputs(options)
-    check_target(options.target)
     samples = load_calibration(options.calibration, options)
     name = options.name or options.target.name.removesuffix(".lanner")
     with output.progress(f"compiling {options.model.name}") as advance:
@@ -71,9 +79,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     entry = model.manifest
     output.say(f"{entry.name}: mode {entry.mode}, output {policy_of(entry)}, input {input_of(entry.input)}")
     if options.mode in (None, "auto"):
-        output.say(_chosen(model, options))
+        output.say(_chosen(model, options), whole=True)
     output.say(_said_of(agreement, model))
-    output.say(f"written to {options.target}; `lanner inspect {options.target}` tells its ranges and what it reveals")
+    inspecting = shlex.join(["lanner", "inspect", str(options.target)])
+    output.say(f"written to {options.target}; `{inspecting}` tells its ranges and what it reveals", whole=True)
     document = {"model": str(options.target), "commitment": model.commitment, "calibration": agreement}
     output.document({**document, "report": model.report()})
     return 0
@@ -191,7 +200,10 @@ def _chosen(model: Model, options: argparse.Namespace) -> str:
     protocols = [protocol for protocol in dict.fromkeys(steps) if not protocol.startswith(("local", "share"))]
     told = ", ".join(f"{steps.count(protocol)} {protocol}" for protocol in protocols)
     objective, network = options.optimize or "latency", options.network or "lan"
-    return f"chosen for the least {objective} over {network}: {told}; `lanner estimate` tells what they take"
+    taken = "several modes together" if model.manifest.mode == "auto" else f"{model.manifest.mode} alone"
+    estimating = shlex.join(["lanner", "estimate", str(options.target), "--network", network])
+    chosen = f"mode auto took {taken}, for the least {objective} over {network}: {told}"
+    return f"{chosen}; `{estimating}` tells what that takes"
 
 
 def _said_of(agreement: dict[str, Any], model: Model) -> str:

@@ -26,5 +26,5 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if output.json:
         output.document({"shell": options.shell, "script": script})
     else:
-        print(script, end="")  # noqa: T201 - what is asked for, as it is
+        output.write(script)
     return 0

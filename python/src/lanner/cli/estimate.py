@@ -14,7 +14,6 @@ from lanner.capacity import Fits, Machine
 from lanner.cli.arguments import (
     add_compile_options,
     add_trust_options,
-    check_target,
     read_limits,
     refuse_compile_options,
 )
@@ -22,6 +21,7 @@ from lanner.cli.calibration import load_calibration, require_calibration
 from lanner.cli.compile_model import compile_file
 from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.output import Output, duration, size
+from lanner.cli.written import Written
 from lanner.client import DEFAULT_TIMEOUT
 from lanner.errors import LannerError, MisuseError, ModelError
 from lanner.estimate import Estimate, PhaseEstimate, estimate
@@ -70,7 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     add_html_option(parser)
     parser.add_argument(
-        "--plot", type=Path, metavar="F.png", help="draw time and bytes by layer: .png, .svg or .pdf, with matplotlib"
+        "--plot",
+        type=Path,
+        action=Written,
+        metavar="F.png",
+        help="draw time and bytes by layer: .png, .svg or .pdf, with matplotlib",
     )
     add_trust_options(parser)
 
@@ -83,7 +87,6 @@ def run(options: Namespace, output: Output) -> int:
         if options.mode == ALL:
             raise MisuseError("one mode is drawn, and --mode all has several", where="--plot", fix="give --html")
         check_plots()
-        check_target(options.plot)
     if options.model.suffix != ".onnx":
         refuse_compile_options(options)
         limits = read_limits(options)

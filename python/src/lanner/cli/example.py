@@ -10,6 +10,7 @@ import numpy as np
 from lanner.cli.output import Output
 from lanner.embedded import CALIBRATION_SAMPLES, require_scikit_learn
 from lanner.errors import MisuseError
+from lanner.files import check_target
 
 
 def save_example(folder: Path, network: str, output: Output) -> int:
@@ -30,6 +31,8 @@ def save_example(folder: Path, network: str, output: Output) -> int:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            check_target(folder / name, MisuseError)
         (folder / "digits.onnx").write_bytes((files("lanner") / "networks" / f"{network}.onnx").read_bytes())
         np.save(folder / "inputs.npy", typical)
         np.save(folder / "image.npy", x[0])

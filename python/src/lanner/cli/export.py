@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lanner.cli.arguments import add_limit_options, check_target, read_limits
+from lanner.cli.arguments import add_limit_options, read_limits
 from lanner.cli.output import Output
+from lanner.cli.written import Written
 from lanner.model import load
 
 NAME = "export"
@@ -16,13 +17,12 @@ HELP = "write the half of a model that clients may see and pin"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.lanner")
-    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.public")
+    parser.add_argument("-o", dest="target", type=Path, action=Written, required=True, metavar="MODEL.public")
     add_limit_options(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Write the public half."""
-    check_target(options.target)
     model = load(options.model, **read_limits(options))
     model.export_public(options.target)
     output.say(f"written to {options.target}; commitment {model.commitment}")

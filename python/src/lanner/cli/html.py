@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lanner.cli.arguments import check_target
 from lanner.cli.output import Output
+from lanner.cli.written import Written
 from lanner.pages import Page
 from lanner.plots import check_plots, inline
 
@@ -20,19 +20,22 @@ if TYPE_CHECKING:
 def add_html_option(parser: argparse.ArgumentParser) -> None:
     """The page that a command may write."""
     parser.add_argument(
-        "--html", type=Path, metavar="F.html", help="also write what is printed, with pictures, as one HTML page"
+        "--html",
+        type=Path,
+        action=Written,
+        metavar="F.html",
+        help="also write what is printed, with pictures, as one HTML page",
     )
 
 
 def check_page(options: argparse.Namespace) -> None:
-    """Check that the page that the options name can be written, before the work for it.
+    """Check that the page that the options name can be drawn, before the work for it.
 
     Raises:
-        MisuseError: If matplotlib is not there, or the folder.
+        MisuseError: If matplotlib is not there.
     """
     if options.html is not None:
         check_plots()
-        check_target(options.html)
 
 
 @contextmanager

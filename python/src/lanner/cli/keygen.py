@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
-from lanner.cli.arguments import add_limit_options, check_target, read_limits
+from lanner.cli.arguments import add_limit_options, read_limits
 from lanner.cli.output import Output, size
+from lanner.cli.written import Written
 from lanner.keys import keygen
 
 NAME = "keygen"
@@ -18,17 +20,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.public", help="what export wrote, or a MODEL.lanner")
     parser.add_argument(
-        "-o", dest="target", type=Path, required=True, metavar="KEYS", help="the secret file; servers get KEYS.upload"
+        "-o",
+        dest="target",
+        type=Path,
+        action=Written,
+        beside=[".upload"],
+        required=True,
+        metavar="KEYS",
+        help="the secret file; servers get KEYS.upload",
     )
     add_limit_options(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Make the keys and say how large they are."""
-    check_target(options.target)
     with output.progress("making keys"):
         made = keygen(options.model, options.target, **read_limits(options))
-    output.say(f"{made.keys} ({size(made.keys_bytes)}) is secret: keep it, and give it with --keys {made.keys}")
+    given = f"--keys {shlex.quote(made.keys)}"
+    output.say(f"{made.keys} ({size(made.keys_bytes)}) is secret: keep it, and give it with {given}", whole=True)
     output.say(f"{made.upload} ({size(made.upload_bytes)}) is what a server gets, once")
     output.document(asdict(made))
     return 0

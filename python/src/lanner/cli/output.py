@@ -18,6 +18,7 @@ from rich.table import Table
 
 from lanner.cli.events import Event
 from lanner.errors import LannerError, ModelError
+from lanner.files import why
 from lanner.pages import Page
 from lanner.prediction import Prediction
 
@@ -45,7 +46,7 @@ class Output:
         self.predictions: list[dict[str, Any]] = []
         self.page: Page | None = None
         self.structured = False
-        self._results = _console(sys.stdout)
+        self._results = _console(sys.stdout, _Results)
         self._notes = _console(sys.stderr)
         self._printed = False
 
@@ -53,7 +54,12 @@ class Output:
         """Print the command's one document, on one line, with ``--json``; nothing else."""
         if self.json and not self._printed:
             self._printed = True
-            self._results.file.write(json.dumps(document) + "\n")
+            self.write(json.dumps(document) + "\n")
+
+    def write(self, text: str) -> None:
+        """Print text on standard output as it is."""
+        with writing_results():
+            self._results.file.write(text)
             self._results.file.flush()
 
     def say(self, sentence: str, *, whole: bool = False) -> None:
@@ -187,12 +193,44 @@ class Advance:
         self._progress.update(self._task, advance=steps, description=description)
 
 
-def _console(stream: IO[str] | None) -> Console:
+class _Results(Console):
+    """The console of results."""
+
+    def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401 - rich's own
+        """Print as any console does.
+
+        Raises:
+            LannerError: If standard output cannot be written.
+        """
+        with writing_results():
+            super().print(*objects, **options)
+
+
+@contextmanager
+def writing_results() -> Iterator[None]:
+    """Tell in words that standard output cannot be written, but not that nobody reads it any more.
+
+    Raises:
+        LannerError: If the body cannot write.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise LannerError(
+            f"standard output cannot be written ({why(error)})",
+            where="standard output",
+            fix="make room there, or send it elsewhere",
+        ) from None
+
+
+def _console(stream: IO[str] | None, kind: type[Console] = Console) -> Console:
     """A console on a stream that may be closed, or no terminal."""
     if stream is None:
         stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as the process
     width = None if stream.isatty() else LOG_WIDTH
-    return Console(file=stream, highlight=False, soft_wrap=True, width=width)
+    return kind(file=stream, highlight=False, soft_wrap=True, width=width)
 
 
 def _print(console: Console, text: str, *, whole: bool = False) -> None:

@@ -112,5 +112,5 @@ def _print_version(_options: argparse.Namespace, output: Output) -> int:
     if output.json:
         output.document(facts)
     else:
-        print(f"lanner {facts['version']}")  # noqa: T201 - what is asked for
+        output.write(f"lanner {facts['version']}\n")
     return 0

@@ -58,8 +58,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.document({"predictions": output.predictions})
         lacking = max(options.refill - client.stock, 0)
         if lacking:
-            with output.progress("preparing for the next time", lacking) as advance:
-                keep(client, lacking, advance)
+            keep(client, lacking, output, "preparing for the next time")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import asdict
 
 from lanner.cli.arguments import add_peer_arguments, add_peer_options, read_peer
@@ -31,8 +30,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     peer = read_peer(options)
     with output.progress("connecting"):
         client = peer.connect(state_directory(options.state_dir))
-    with client, output.progress("preparing", options.count) as advance:
-        phases = keep(client, options.count, advance)
+    with client:
+        phases = keep(client, options.count, output)
         stock = client.stock
     output.table(
         ("phase", "", "time", "sent", "received", "rounds"),
@@ -48,11 +47,19 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def keep(client: Client, count: int, advance: Callable[[], None]) -> dict[str, Phase]:
-    """Prepare one by one; what all of it took, by phase."""
+def keep(client: Client, count: int, output: Output, doing: str = "preparing") -> dict[str, Phase]:
+    """Prepare one by one; what all of it took, by phase. Where that is broken off, what is kept already is told."""
     total = dict.fromkeys(PHASES, Phase(0.0, 0, 0, 0))
-    for _ in range(count):
-        made = client.keep(1)
-        total = {**total, "setup": made["setup"], "offline": total["offline"] + made["offline"]}
-        advance()
+    kept = 0
+    try:
+        with output.progress(doing, count) as advance:
+            while kept < count:
+                made = client.keep(1)
+                kept += 1
+                total = {**total, "setup": made["setup"], "offline": total["offline"] + made["offline"]}
+                advance()
+    except BaseException:
+        if kept:
+            output.warn(f"{kept} of {count} prepared and in stock, each used once, for a week at most")
+        raise
     return total

@@ -255,4 +255,4 @@ def predict_line(server: Server, model: str) -> str:
         host = socket.gethostname()
     trust = f"--pin {server.fingerprint}" if server.fingerprint else "--insecure-plaintext"
     chosen = f" --model {shlex.quote(model)}" if len(server.models) > 1 else ""
-    return f"lanner predict {host}:{port} INPUT{chosen} {trust}"
+    return f"lanner predict {shlex.quote(f'{host}:{port}')} INPUT{chosen} {trust}"

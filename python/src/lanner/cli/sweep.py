@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.cli.arguments import KINDS, LimitKeywords, check_target, read_limits
+from lanner.cli.arguments import KINDS, LimitKeywords, read_limits
 from lanner.cli.labelled import Labelled
 from lanner.cli.measured import BATCH, SHOWN, against_float, as_results, document_of, integers_of, metric_cell
 from lanner.cli.output import Output
+from lanner.cli.written import Written
 from lanner.curve import SIZE, Point, draw_curve, read_bits
 from lanner.errors import MisuseError
 from lanner.evaluation import Results, Task
@@ -33,7 +34,11 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     """The options that ask for other numbers of bits, in a table and a plot."""
     add_bits_options(parser)
     parser.add_argument(
-        "--plot", type=Path, metavar="F.png", help="draw the accuracy over --bits: .png, .svg or .pdf, with matplotlib"
+        "--plot",
+        type=Path,
+        action=Written,
+        metavar="F.png",
+        help="draw the accuracy over --bits: .png, .svg or .pdf, with matplotlib",
     )
 
 
@@ -67,7 +72,6 @@ def check_sweep(options: argparse.Namespace) -> None:
         )
     if options.plot is not None:
         check_plots()
-        check_target(options.plot)
 
 
 def check_samples(options: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import hmac
 import os
 import re
 import secrets
+import shlex
 import stat
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def read_token(path: Path) -> Token:
         raise MisuseError(
             f"the token's file has mode {mode:04o}, so that others may read it",
             where=str(path),
-            fix=f"run chmod 600 {path}",
+            fix=f"run chmod 600 {shlex.quote(str(path))}",
         )
     if not _TOKEN.fullmatch(text):
         raise MisuseError(
