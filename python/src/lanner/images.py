@@ -4,11 +4,12 @@ The stated rules, in this order:
 
 1. EXIF orientation is applied, so that a photograph is upright; other metadata is ignored.
 2. Of several frames the first is taken; palettes become RGB.
-3. Alpha is composed over white (over black with ``invert``, so that the background stays the background).
+3. Alpha is composed over the background, which rule 7 leaves at 0: white with ``invert``, as the paper of dark ink, and
+   black without it, as what is around light ink.
 4. 16-bit samples are divided by 257, rounding to nearest, so that 0 and 65535 become 0 and 255.
 5. ``channels = 1`` takes the luma of ITU-R 601 (0.299 R + 0.587 G + 0.114 B); ``channels = 3`` repeats a grey image.
 6. ``resize`` makes the image `size`: ``stretch``, ``crop`` (cover, then cut the middle), ``pad`` (contain, fill with
-   the background), or ``none`` (another size is an error). Interpolation is bilinear, with antialiasing.
+   the same background), or ``none`` (another size is an error). Interpolation is bilinear, with antialiasing.
 7. ``invert`` replaces each sample v by 255 - v.
 8. The result is ``(v * scale - mean) / std`` per channel, laid out as the model's input: channels first or last.
 """
@@ -32,6 +33,9 @@ RESIZES = ("stretch", "crop", "pad", "none")
 
 #: Larger pictures are refused before they are decoded: 100 million pixels.
 MAX_PIXELS = 100_000_000
+
+#: Where the fields are told, for errors.
+_PAGE = "see Pictures in docs/importing.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +72,12 @@ class ImageDescription:
             document = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise MisuseError(
-                f"cannot be read as TOML ({why(error)})", where=str(path), fix="see `lanner compile --help`"
+                f"cannot be read as TOML ({why(error)})", where=str(path), fix=f"write `field = value` lines, {_PAGE}"
             ) from None
         try:
             return cls.from_document(document)
         except ValueError as error:
-            raise MisuseError(str(error), where=str(path), fix="correct this field") from None
+            raise MisuseError(str(error), where=str(path), fix=f"correct this field, {_PAGE}") from None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> ImageDescription:
@@ -84,7 +88,7 @@ class ImageDescription:
         """
         unknown = sorted(set(document) - set(cls.__dataclass_fields__))
         if unknown:
-            raise ValueError(f"unknown field `{unknown[0]}`")
+            raise ValueError(f"unknown field `{unknown[0]}`; there are {', '.join(cls.__dataclass_fields__)}")
         channels = _choice(document, "channels", (1, 3))
         return cls(
             channels=channels,
@@ -135,7 +139,8 @@ class ImageDescription:
 
     def _samples(self, image: Image.Image, where: str) -> NDArray[np.float64]:
         """Rules 3 to 6: samples of 0 to 255, shape (height, width, channels)."""
-        background = 0 if self.invert else 255
+        # Before the inversion; what is 0 is scaled and normalised as every sample is.
+        background = 255 if self.invert else 0
         flat = _eight_bits(_without_alpha(image, background))
         colour = flat.convert("L" if self.channels == 1 else "RGB")
         fitted = self._fit(colour, background, where)
@@ -180,26 +185,33 @@ def decode_image(source: Path | BinaryIO, where: str = "picture") -> Image.Image
     try:
         with Image.open(source, formats=("PNG", "JPEG")) as image:
             if image.width * image.height > MAX_PIXELS:
-                raise InputError(
-                    f"the picture has {image.width} x {image.height} pixels, more than {MAX_PIXELS}",
-                    where=where,
-                    fix="give a smaller picture",
-                )
+                raise _too_large(where)
             image.load()
             return ImageOps.exif_transpose(image)
     except UnidentifiedImageError:
         raise InputError("this is no PNG or JPEG picture", where=where, fix="give one, as a whole file") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except Image.DecompressionBombError:
+        # Pillow's own limit, which is larger; it is checked before decoding, too.
+        raise _too_large(where) from None
+    except (OSError, SyntaxError, ValueError) as error:
         raise InputError(
             f"this cannot be read as a PNG or JPEG picture ({why(error)})", where=where, fix="give a whole file"
         ) from None
+
+
+def _too_large(where: str) -> InputError:
+    return InputError(
+        f"the picture has too many pixels: at most {MAX_PIXELS // 10**6} million are read",
+        where=where,
+        fix="make it smaller",
+    )
 
 
 def _without_alpha(image: Image.Image, background: int) -> Image.Image:
     """Rule 3; a palette may carry transparency too."""
     if image.mode == "P":
         image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-    if "transparency" in image.info and image.mode in ("L", "RGB"):
+    if "transparency" in image.info and image.mode in ("1", "L", "RGB"):
         image = image.convert("RGBA")
     if image.mode not in ("LA", "RGBA", "PA", "La", "RGBa"):
         return image

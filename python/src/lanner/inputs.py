@@ -7,6 +7,8 @@ may hold one sample, or several with a leading batch axis.
 from __future__ import annotations
 
 import csv
+import math
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -265,7 +267,10 @@ def _batch_of(
 def no_pictures(entry: InputDescription, model: str, where: str) -> InputError:
     """The error of a picture that is given to a model that describes none."""
     shape = str(entry.shape).replace(" ", "")
-    return InputError(f"model {model} does not describe images", where=where, fix=f"pass .npy of shape {shape}")
+    row = counted(math.prod(entry.shape), "value")
+    return InputError(
+        f"model {model} does not describe images", where=where, fix=f"pass .npy of shape {shape}, or CSV of {row} a row"
+    )
 
 
 def fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> NDArray[np.float32]:
@@ -288,8 +293,12 @@ def _read_csv(path: Path) -> NDArray[np.float32]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             return read_rows(file, str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise _not_csv(error, str(path)) from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"cannot be read as CSV ({why(error)})",
+            where=str(path),
+            fix="give comma-separated numbers, one input a row",
+        ) from None
 
 
 def read_rows(lines: Iterable[str], where: str) -> NDArray[np.float32]:
@@ -298,13 +307,15 @@ def read_rows(lines: Iterable[str], where: str) -> NDArray[np.float32]:
     Raises:
         InputError: If they are no numbers, not finite, not of equal length, or none; `where` and the place are named,
             what stands there is not.
+        csv.Error: If they are something else than rows: no CSV, or without a number in the first two lines.
     """
     rows: list[list[float]] = []
     reader = csv.reader(lines)
-    try:
-        rows.extend(_csv_row(fields, f"{where}, line {reader.line_num}") for fields in reader if fields)
-    except csv.Error as error:
-        raise _not_csv(error, where) from None
+    for fields in filter(None, reader):
+        place = f"{where}, line {reader.line_num}"
+        if not rows and not _has_numbers(fields):
+            raise _no_row(fields, next(filter(None, reader), []), place)
+        rows.append([_number(field, number, place) for number, field in enumerate(fields, 1)])
     if not rows:
         raise InputError("there are no rows", where=where, fix="give one input a row")
     for number, row in enumerate(rows, 1):
@@ -317,23 +328,54 @@ def read_rows(lines: Iterable[str], where: str) -> NDArray[np.float32]:
     return to_float32(np.array(rows), where)
 
 
-def _not_csv(error: Exception, where: str) -> InputError:
-    return InputError(f"cannot be read as CSV ({why(error)})", where=where, fix="give comma-separated numbers")
+def _no_row(first: Sequence[str], second: Sequence[str], where: str) -> Exception:
+    """The error of a first row without numbers, by the row behind it."""
+    if not any(map(str.strip, first)):
+        return _no_number(first[0], 1, where)
+    if _has_numbers(second):
+        return InputError("this is a header", where=where, fix="leave this line out")
+    return csv.Error("its first lines have no numbers")
 
 
-def _csv_row(fields: Sequence[str], where: str) -> list[float]:
-    return [_number(field, number, where) for number, field in enumerate(fields, 1)]
+def _has_numbers(fields: Sequence[str]) -> bool:
+    return any(_is_number(field) or _separated(field) for field in fields)
 
 
 def _number(field: str, number: int, where: str) -> float:
     try:
         return float(field)
     except ValueError:
-        raise InputError(
-            f"field {number} is no number",
+        raise _no_number(field, number, where) from None
+
+
+def _no_number(field: str, number: int, where: str) -> InputError:
+    if not field.strip():
+        return InputError(f"field {number} is empty", where=where, fix="give every input all of its numbers")
+    if _separated(field):
+        return InputError(
+            f"field {number} is several numbers",
             where=where,
-            fix="give numbers alone, with commas between them and a decimal point, without a header",
-        ) from None
+            fix="put commas between them, not semicolons, tabs or blanks, and decimal points into them",
+        )
+    return InputError(
+        f"field {number} is no number",
+        where=where,
+        fix="give numbers alone, with commas between them and a decimal point, without a header",
+    )
+
+
+def _separated(field: str) -> bool:
+    """Whether a field is numbers with something else than commas between them."""
+    parts = [part for part in re.split(r"[;\s]", field) if part]
+    return len(parts) > 1 and all(map(_is_number, parts))
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def _load_numpy(path: Path, member: str, *, lazily: bool = False) -> NDArray[Any]:
@@ -358,11 +400,16 @@ def _load_numpy(path: Path, member: str, *, lazily: bool = False) -> NDArray[Any
             held = ", ".join(loaded.files) or "nothing"
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
         raise InputError(
-            f"cannot be read as a NumPy file ({_without_advice(error)})",
-            where=str(path),
-            fix="write it with numpy.save or numpy.savez",
+            f"cannot be read as a NumPy file ({_without_advice(error)})", where=str(path), fix=_remedy(error, member)
         ) from None
     raise InputError(f"there is no `{member}` in it but {held}", where=str(path), fix=f"name the array `{member}`")
+
+
+def _remedy(error: Exception, member: str) -> str:
+    if "Object arrays" not in str(error):
+        return "write it with numpy.save or numpy.savez"
+    # Names of classes come as objects from tables.
+    return "save y.astype(str) in its place" if member == "y" else f"save {member}.astype(float) in its place"
 
 
 def _without_advice(error: Exception) -> str:

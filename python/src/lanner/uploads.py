@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 
 import numpy as np
@@ -36,12 +37,13 @@ def _batch_of(content: bytes, manifest: Manifest) -> NDArray[np.float32]:
     if content.startswith(_NUMPY):
         return as_batch(_array(content), entry)
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
+        rows = read_rows(io.StringIO(content.decode("utf-8-sig"), newline=""), "input")
+    except (UnicodeDecodeError, csv.Error):
+        kinds = ".npy or CSV" if manifest.image is None else "PNG, JPEG, .npy or CSV"
         raise InputError(
-            "this is no picture, no array and no text", where="input", fix="give PNG, JPEG, .npy, or numbers as CSV"
+            "this is no picture, no array and no rows of numbers", where="input", fix=f"give a whole {kinds} file"
         ) from None
-    return fit_rows(read_rows(io.StringIO(text, newline=""), "input"), entry, "input")
+    return fit_rows(rows, entry, "input")
 
 
 def _array(content: bytes) -> NDArray[np.float32]:

@@ -162,7 +162,7 @@ def test_wrong_calibration_exits_6_naming_its_file(
     [
         ("samples.txt", "files of kind .txt are not read"),
         ("samples.csv", "a row has 3 values"),
-        ("header.csv", "field 1 is no number"),
+        ("header.csv", "this is a header"),
         ("binary.csv", "cannot be read as CSV (byte 0 is no text in UTF-8)"),
         ("objects.npy", "cannot be read as a NumPy file (it holds objects of Python, not numbers)"),
         ("net.png", "this is no PNG or JPEG picture"),

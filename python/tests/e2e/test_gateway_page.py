@@ -6,12 +6,14 @@ import re
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import lanner
 from helpers.browser import Tab, browsing, chromium
-from helpers.digits import NAMES, DigitModels, save_picture
+from helpers.digits import MODELS, NAMES, DigitModels, save_picture
 from helpers.documents import free_address
 from helpers.processes import Serving, gateway, serving
 from lanner.datasets import load_digits
@@ -25,6 +27,9 @@ pytestmark = [
 X = load_digits("test")[0]
 
 DESK, PHONE = (1200, 900), (360, 740)
+
+#: That the chosen picture is shown; until then it moves what is below it.
+PREVIEWED = "(preview => !preview.hidden && preview.complete)(document.getElementById('preview'))"
 
 #: Strokes of a seven, in parts of the drawing area.
 SEVEN = ((0.3, 0.25), (0.5, 0.25), (0.7, 0.25), (0.62, 0.4), (0.52, 0.6), (0.45, 0.8))
@@ -161,7 +166,7 @@ def test_picture_is_classified(tab: Tab, gate: Serving, digit_models: DigitModel
     opened(tab, gate, DESK)
     tab.value("document.querySelector('input[value=file]').click()")
     tab.choose_file("chosen", save_picture(tmp_path / "digit.png", X[0]))
-    tab.wait("!document.getElementById('preview').hidden")
+    tab.wait(PREVIEWED)
     tab.click("send")
     assert answered(tab) == NAMES[digit_models.models["digits"].predict_fixed(X[0]).argmax()]
 
@@ -176,7 +181,7 @@ def test_file_is_dropped_anywhere(
     tab.wait("document.getElementById('error').innerText")
     assert tab.text("error") == "One file at a time can be dropped."
     tab.drop_files(place, pictures[:1])
-    tab.wait("!document.getElementById('preview').hidden")
+    tab.wait(PREVIEWED)
     assert tab.text("error") == ""
     assert tab.value("document.querySelector('input[value=file]').checked")
     assert tab.value("document.getElementById('chosen').files[0].name") == "0.png"
@@ -187,6 +192,30 @@ def test_file_is_dropped_anywhere(
     tab.click("send")
     tab.wait("document.getElementById('status').innerText.startsWith('Asking')")
     assert answered(tab) == NAMES[digit_models.models["digits"].predict_fixed(X[1]).argmax()]
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_file_of_no_kind_is_told_of_in_view(tab: Tab, gate: Serving, tmp_path: Path, size: tuple[int, int]) -> None:
+    opened(tab, gate, size)
+    (tmp_path / "odd.png").write_bytes(b"neither ink nor paper")
+    shown = (
+        "(b => b.top >= 0 && b.bottom <= window.innerHeight)(document.getElementById('error').getBoundingClientRect())"
+    )
+    tab.drop_files("model-facts", [tmp_path / "odd.png"] * 2)
+    tab.wait("document.getElementById('error').innerText")
+    assert tab.value(shown)
+    tab.drop_files("model-facts", [tmp_path / "odd.png"])
+    # What is no picture is not shown as a broken one.
+    tab.wait("document.getElementById('chosen').files.length === 1 && document.getElementById('preview').hidden")
+    tab.click("send")
+    tab.wait("document.getElementById('error').innerText")
+    assert tab.text("error") == (
+        "Input: this is no picture, no array and no rows of numbers; give a whole PNG, JPEG, .npy or CSV file."
+    )
+    assert tab.value(shown)
+    # The browser itself says that the status was 400.
+    assert [complaint for complaint in tab.complaints if "400" not in complaint] == []
+    tab.complaints.clear()
 
 
 def test_drawing_by_keyboard_alone(tab: Tab, gate: Serving) -> None:
@@ -221,6 +250,36 @@ def test_numbers_by_keyboard_alone(tab: Tab, gate: Serving, digit_models: DigitM
     tab.press("Enter")
     assert answered(tab) == str(digit_models.models["plain"].predict_fixed(X[0]).argmax())
     assert "its label, and nothing else" in tab.text("answer-more")
+
+
+def test_classes_are_called_by_their_names(tab: Tab, tmp_path: Path) -> None:
+    policies: dict[str, dict[str, Any]] = {"best": {"output": "top-k", "k": 3}, "scores": {"output": "logits"}}
+    for name, policy in policies.items():
+        model = lanner.compile(
+            MODELS / "mnist_a.onnx", X[:256], input_range=(0, 1), classes=list(NAMES), name=name, **policy
+        )
+        model.save(tmp_path / f"{name}.lanner")
+    best = [NAMES[index] for index in model.predict_fixed(X[0]).ravel().argsort()[:-4:-1]]
+    with (
+        serving(tmp_path / "state", *(tmp_path / f"{name}.lanner" for name in policies)) as server,
+        gateway(tmp_path / "gate", server.address, *server.pin, "--model", "best", "--model", "scores") as gate,
+    ):
+        told = [told_of_numbers(tab, gate, name) for name in policies]
+    assert f"Best classes in order: {', '.join(best)}." in told[0]
+    assert re.findall(r"(\w+): -?[\d.]+", told[1]) == list(NAMES)
+
+
+def told_of_numbers(tab: Tab, gate: Serving, model: str) -> str:
+    """What is told beside the answer of a model to the first sample, given as numbers."""
+    opened(tab, gate, DESK)
+    row = ",".join(f"{value:.4g}" for value in X[0].ravel())
+    tab.value(
+        f"((list) => {{ list.value = {model!r}; list.dispatchEvent(new Event('change'));"
+        f" document.getElementById('row').value = {row!r}; }})(document.getElementById('model'))"
+    )
+    tab.click("send")
+    answered(tab)
+    return tab.text("answer-more")
 
 
 def test_what_goes_wrong_is_told(tab: Tab, gate: Serving) -> None:

@@ -23,6 +23,14 @@ def test_extras_are_those_of_the_project() -> None:
     assert declared == EXTRAS
 
 
+def test_page_of_the_installation_has_every_extra() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in page.splitlines() if row.startswith("| `lanner[")]
+    told = {extra: set(row[2].strip().split(", ")) for row in rows for extra in re.findall(r"lanner\[(\w+)\]", row[1])}
+    assert told.pop("plot") == told["plots"]
+    assert told == {extra: set(packages) for extra, packages in EXTRAS.items()}
+
+
 def test_every_package_of_an_extra_is_told_of() -> None:
     assert {package for packages in EXTRAS.values() for package in packages} == {
         package.distribution for package in OPTIONAL.values()

@@ -11,6 +11,7 @@ from lanner.inputs import (
     as_batch,
     check_range,
     fit_sources,
+    load_array,
     load_truth,
     read_sources,
     to_float32,
@@ -96,8 +97,10 @@ def test_a_picture_needs_a_description(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     Image.new("L", (3, 2), 255).save(path)
     sources = read_sources([path])
-    with pytest.raises(InputError, match=r"model tiny does not describe images; pass .npy of shape \(1,2,3\)"):
+    with pytest.raises(InputError) as caught:
         fit_sources(sources, manifest())
+    assert caught.value.what == "model tiny does not describe images"
+    assert caught.value.fix == "pass .npy of shape (1,2,3), or CSV of 6 values a row"
     (sample,) = fit_sources(sources, manifest('{"channels": 1, "size": [2, 3]}'))
     assert sample.values.tolist() == np.ones((1, 2, 3)).tolist()
 
@@ -108,7 +111,17 @@ def test_a_picture_needs_a_description(tmp_path: Path) -> None:
         ("x.npy", b"", "cannot be read"),
         ("x.npy", b"\x93NUMPY\x01\x00garbage", "cannot be read"),
         ("x.npz", b"PK\x03\x04", "cannot be read"),
-        ("x.csv", b"a,b\n1,2\n", "line 1"),
+        ("x.csv", b"a,b\n1,2\n", "line 1: this is a header; leave this line out"),
+        ("x.csv", b",a,b\n\n0,1,2\n", "line 1: this is a header"),
+        ("x.csv", b"a;b\n1;2\n", "line 1: this is a header"),
+        ("x.csv", b"\n1,2\n3,,4\n", "line 3: field 2 is empty; give every input all of its numbers"),
+        ("x.csv", b",,\n1,2,3\n", "line 1: field 1 is empty"),
+        ("x.csv", b"1;2;3\n", "line 1: field 1 is several numbers; put commas between them, not semicolons"),
+        ("x.csv", b"1,5;2,5\n", "line 1: field 2 is several numbers"),
+        ("x.csv", b"1\t2\n", "line 1: field 1 is several numbers"),
+        ("x.csv", b"1,2\na,b\n", "line 2: field 1 is no number"),
+        ("x.csv", b"a,b\nc,d\n1,2\n", "cannot be read as CSV .its first lines have no numbers"),
+        ("x.csv", b"\x89PNG\r\n", "cannot be read as CSV"),
         ("x.csv", b"1,2\n3\n", "row 2 has 1 value,"),
         ("x.csv", b"", "no rows"),
         ("x.csv", b"1,nan\n", "nan"),
@@ -126,10 +139,12 @@ def test_unreadable_file_is_an_input_error(tmp_path: Path, name: str, content: b
 
 
 def test_what_stands_in_a_row_is_not_repeated(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("1,2\n3,41;42\n")
-    with pytest.raises(InputError, match="line 2: field 2 is no number; give numbers alone, with commas") as caught:
-        read_sources([tmp_path / "x.csv"])
-    assert "41" not in str(caught.value)
+    for row in ("3,41;42", "3,41x", "x41,y41", "41 42,3", "3,nan41"):
+        for rows in (f"1,2\n{row}\n", f"{row}\n1,2\n", f"{row}\n"):
+            (tmp_path / "x.csv").write_text(rows)
+            with pytest.raises(InputError) as caught:
+                read_sources([tmp_path / "x.csv"])
+            assert "41" not in str(caught.value).removeprefix(str(tmp_path))
 
 
 def test_missing_file_and_member_are_named(tmp_path: Path) -> None:
@@ -159,3 +174,16 @@ def test_the_truth_has_a_place_for_each_sample(tmp_path: Path) -> None:
     np.savez(path, x=np.zeros(2), y=np.array(3))
     with pytest.raises(InputError, match="single value"):
         load_truth(path)
+
+
+def test_names_that_are_objects_are_told_how_to_save(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    names = np.array(["cat", "dog"], dtype=object)
+    np.savez(path, x=np.zeros(2), y=names)
+    with pytest.raises(InputError, match=r"objects of Python.*; save y\.astype\(str\) in its place"):
+        load_truth(path)
+    np.savez(path, x=np.zeros(2), y=names.astype(str))
+    assert load_truth(path).tolist() == ["cat", "dog"]
+    np.savez(path, x=np.array([1, 2], dtype=object))
+    with pytest.raises(InputError, match=r"; save x\.astype\(float\) in its place"):
+        load_array(path)

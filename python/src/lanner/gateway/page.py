@@ -87,6 +87,7 @@ def _described(model: ServedModel) -> dict[str, Any]:
         "shape": manifest.input.shape,
         "values": math.prod(manifest.input.shape),
         "image": image,
+        "classes": manifest.classes,
     }
 
 

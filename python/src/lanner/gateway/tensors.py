@@ -70,7 +70,7 @@ def read_tensor(document: Any, binary: bytes | None) -> NDArray[np.float32]:  # 
     """An input's values in its own shape, from the JSON, or from its part of the data behind it.
 
     Raises:
-        Refused: If type, shape and data do not fit each other.
+        Refused: If type, shape and data do not fit each other, or an element is no value of the type.
         InputError: If a value is not finite, or beyond float32.
     """
     name = str(document.get("name"))
@@ -78,7 +78,8 @@ def read_tensor(document: Any, binary: bytes | None) -> NDArray[np.float32]:  # 
     if not isinstance(datatype, str) or datatype not in DATATYPES:
         raise Refused(400, f"input {name!r} is of type {datatype!r}; send one of {', '.join(DATATYPES)}")
     shape = _shape(document.get("shape"), name)
-    values = _from_json(document, name) if binary is None else _from_binary(binary, DATATYPES[datatype], name)
+    values = _from_json(document, name) if binary is None else _from_binary(binary, datatype, name)
+    _check_values(values, datatype, name)
     if values.size != math.prod(shape):
         raise Refused(400, f"input {name!r} has {values.size} values, and its shape is {list(shape)}")
     if values.dtype.kind == "b":
@@ -105,7 +106,33 @@ def _from_json(document: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - pars
     return values.ravel()
 
 
-def _from_binary(data: bytes, datatype: np.dtype[Any], name: str) -> NDArray[Any]:
-    if len(data) % datatype.itemsize:
+def _from_binary(data: bytes, datatype: str, name: str) -> NDArray[Any]:
+    # A byte may be more than true or false, so it is read as the number that it is.
+    dtype = DATATYPES["UINT8" if datatype == "BOOL" else datatype]
+    if len(data) % dtype.itemsize:
         raise Refused(400, f"the binary data of input {name!r} ends within an element")
-    return np.frombuffer(data, datatype)
+    return np.frombuffer(data, dtype)
+
+
+def _check_values(values: NDArray[Any], datatype: str, name: str) -> None:
+    """Check that every element is a value of the type; whether floats are finite is not checked.
+
+    Raises:
+        Refused: Naming the place of the first that is not; its value is the caller's alone.
+    """
+    dtype = DATATYPES[datatype]
+    if values.dtype == dtype:
+        return
+    with np.errstate(all="ignore"):
+        if dtype.kind == "f":
+            wrong, taken = np.isfinite(values) & ~np.isfinite(values.astype(dtype)), "numbers within its range"
+        elif dtype.kind == "b":
+            wrong, taken = (values != 0) & (values != 1), "true or false"
+        else:
+            ends = np.iinfo(dtype.str)
+            # A list that has an end of a type of 64 bits may be floats here, which is why that end rounded up is taken.
+            wrong = (values < ends.min) | (values > ends.max) | (values % 1 != 0)
+            taken = f"whole numbers from {ends.min} to {ends.max}"
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise Refused(400, f"element [{place}] of input {name!r} is no {datatype}; send {taken}, or name another type")

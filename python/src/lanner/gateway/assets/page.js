@@ -156,6 +156,7 @@ function guarded(work) {
       await work(event);
     } catch (error) {
       byId("error").textContent = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`.replace(/\.\.$/, ".");
+      byId("error").scrollIntoView({ block: "nearest" });
     }
   };
 }
@@ -172,6 +173,7 @@ for (const radio of document.querySelectorAll('input[name="kind"]')) radio.addEv
 byId("clear").addEventListener("click", () => drawing.clear());
 byId("light-ink").addEventListener("change", (event) => drawing.useLightInk(event.target.checked));
 byId("chosen").addEventListener("change", showPreview);
+byId("preview").addEventListener("error", () => (byId("preview").hidden = true));
 
 // A file may be dropped anywhere: elsewhere than in its place a browser would leave the page for it.
 const ofFiles = (event) => event.dataTransfer.types.includes("Files");

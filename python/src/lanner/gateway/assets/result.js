@@ -37,8 +37,11 @@ function told(prediction, model) {
   const more = [`The model's owner chose that you learn its ${POLICIES[model.output] ?? model.output}, and nothing else.`];
   if (values) return [values.map(number).join(", "), more.join(" ")];
   if (labels) return [labels.map((index, at) => names?.[at] ?? index).join(", ") || "none", more.join(" ")];
-  if (logits) more.unshift(`Scores: ${logits.map((score, index) => `${index}: ${number(score)}`).join(", ")}.`);
-  if (top) more.unshift(`Best classes in order: ${top.join(", ")}.`);
+  const called = (index) => model.classes?.[index] ?? index;
+  // A single score is that of class 1 of two.
+  const first = logits?.length === 1 ? 1 : 0;
+  if (logits) more.unshift(`Scores: ${logits.map((score, at) => `${called(first + at)}: ${number(score)}`).join(", ")}.`);
+  if (top) more.unshift(`Best classes in order: ${top.map(called).join(", ")}.`);
   if (name !== null) more.unshift(`Class ${label}.`);
   return [String(name ?? label), more.join(" ")];
 }
