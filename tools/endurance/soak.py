@@ -100,7 +100,7 @@ def _soak(trial: Trial, mode: str) -> None:
     trial.none(f"{mode}: labels other than the fixed-point reference's", network.wrong(said))
     for party, seen in points.items():
         _save(trial.folder / f"{mode}-{party}.csv", seen)
-        _flat(trial, f"{mode}: ", party, [point for point in seen if point.done > count / 4])
+        _flat(trial, mode, party, [point for point in seen if point.done > count / 4])
 
 
 def _allocated(server: Serving) -> float | None:
@@ -110,17 +110,18 @@ def _allocated(server: Serving) -> float | None:
 
 def _flat(trial: Trial, mode: str, party: str, settled: list[Point]) -> None:
     """Claim that a party does not grow over points that begin when its caches are full."""
-    trial.counts[f"{mode}{party} at the end, MB"] = round(settled[-1].usage.resident / 1e6, 1)
-    live = [(point.done, point.live) for point in settled if point.live is not None]
-    if live:
-        claim = f"{mode}growth of the {party}'s live bytes over the last three quarters"
-        trial.most(claim, slope(live) * (live[-1][0] - live[0][0]) / 2**20, GROWTH, "MiB")
-        kept = max(point.usage.resident - point.live for point in settled if point.live is not None)
-        trial.most(f"{mode}memory of the {party} beyond its live bytes, at most", kept / 2**20, KEPT, "MiB")
+    trial.counts[f"{mode}: {party} at the end, MB"] = round(settled[-1].usage.resident / 1e6, 1)
+    told = [(point, point.live) for point in settled if point.live is not None]
+    if told:
+        series = [(point.done, live) for point, live in told]
+        claim = f"{mode}: growth of the {party}'s live bytes over the last three quarters"
+        trial.most(claim, slope(series) * (series[-1][0] - series[0][0]) / 2**20, GROWTH, "MiB")
+        kept = max(point.usage.resident - live for point, live in told)
+        trial.most(f"{mode}: memory of the {party} beyond its live bytes, at most", kept / 2**20, KEPT, "MiB")
     else:
-        trial.left_out.append(f"{mode}live bytes of the {party}, which its C library does not tell")
+        trial.left_out.append(f"{mode}: live bytes of the {party}, which its C library does not tell")
     descriptors = sorted({point.usage.descriptors for point in settled})
-    trial.equal(f"{mode}open files of the {party} after every session", descriptors, descriptors[:1])
+    trial.equal(f"{mode}: open files of the {party} after every session", descriptors, descriptors[:1])
 
 
 def _save(path: Path, points: list[Point]) -> None:

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::Prg;
 
-    /// Beyond what tiles and blocks are tried: a block that is drawn takes Miri a hundredth of a second.
+    /// Beyond what tiles and blocks are tried: a block that is drawn takes Miri tenths of a second.
     const TILES: usize = if cfg!(miri) { 3 } else { 19 };
     const BLOCKS: usize = if cfg!(miri) { 20 } else { 70 };
 
