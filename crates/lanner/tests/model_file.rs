@@ -1,7 +1,5 @@
 //! The model file: what is written is read, and damage is an error.
 
-#![allow(clippy::unwrap_used)]
-
 use lanner::{AutoOptions, CompileOptions, ErrorKind, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 

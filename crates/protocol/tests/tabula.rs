@@ -1,13 +1,10 @@
 //! Activations by masked openings and comparison keys equal their formulas, send what they say, and open nothing.
-#![allow(clippy::unwrap_used)]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod maxima;
 mod stochastic;
 mod table;
 
-use common::{Party as End, edge_share, rng, run, signed, split};
+use crate::common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers};

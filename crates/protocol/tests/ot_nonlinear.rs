@@ -1,15 +1,12 @@
 //! Nonlinear layers over `Z_2^l` by oblivious transfer equal their formulas on edge values, send what they say, and open nothing.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod functions;
 mod random_functions;
 mod softmax;
 
 use std::collections::VecDeque;
 
-use common::{Party as End, edge_share, rng, run, signed, split};
+use crate::common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring};
 use lanner_protocol::nonlinear::ot_nonlinear::{

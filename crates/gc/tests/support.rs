@@ -1,5 +1,4 @@
 //! Garbles and evaluates in one process, and compares with the clear.
-#![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use lanner_gc::{Backend, Circuit, Evaluator, Garbler, GcError, TablesInMemory};
 use lanner_primitives::{Bits, Block, Prg};

@@ -1,5 +1,4 @@
 //! What the tests of whole sessions share.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test takes what it needs")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! A server and a client on loopback.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
 use std::net::TcpStream;
 use std::path::PathBuf;

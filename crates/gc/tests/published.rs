@@ -1,11 +1,8 @@
 //! The circuits of the papers, gate by gate, with the numbers of AND gates that the library's are compared with.
-#![allow(clippy::unwrap_used, clippy::doc_markdown)]
 
 mod falcon;
 mod gazelle;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support;
 use lanner_gc::Circuit;
 use lanner_primitives::Bits;
 

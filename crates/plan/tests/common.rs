@@ -1,5 +1,4 @@
 //! Public halves of networks, as a server describes them.
-#![allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
 use lanner_graph::{CompileError, PublicNetwork};
 

@@ -3,11 +3,8 @@
 //!
 //! What a kind is drawn from is said in [`kinds`]; one that is not listed there fails. Each protocol also runs twice with the same masks on
 //! other shares: what the messages add up to is what they would be without masks, and must be found.
-#![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod circuits;
-#[path = "../common/mod.rs"]
-mod common;
 mod compare;
 mod kinds;
 mod linear;
@@ -16,7 +13,7 @@ mod tabula;
 
 use std::collections::BTreeSet;
 
-use common::Party;
+use crate::common::Party;
 use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_testkit::{Domains, Fault, Transcript};

@@ -1,5 +1,4 @@
 //! Two parties in one test: their channels, keys, and shares.
-#![allow(dead_code, unused_imports)]
 
 pub(crate) mod ideal;
 

@@ -1,5 +1,4 @@
 //! What the tests share: a seeded generator, parameters, and a client with its keys.
-#![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use lanner_bfv::{
     Ciphertext, EvaluationKeys, Evaluator, GaloisElement, ParameterSet, Parameters, SecretKey, SlotEncoder,
