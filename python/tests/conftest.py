@@ -14,6 +14,7 @@ from helpers.callers import Caller
 from helpers.digits import DigitModels, compile_digit_models
 from helpers.models import save_model, tiny_classifier, tiny_samples
 from helpers.processes import Serving, gateway, serving
+from helpers.times import pytest_runtest_call as pytest_runtest_call
 
 
 @pytest.fixture(scope="session", autouse=True)
