@@ -159,14 +159,14 @@ class Listener:
         self._loop.add_reader(self._bound, self._accept)
 
     def _accept(self) -> None:
-        for _ in range(AT_ONCE):
+        for before in range(AT_ONCE):
             try:
                 accepted, address = self._bound.accept()
             except OSError as error:
-                if error.errno in _NO_ROOM and not self._connections.make_room():
+                # Without room the system says so whether somebody is there or not: only at first somebody is.
+                if error.errno in _NO_ROOM and before == 0 and not self._connections.make_room():
                     self._loop.remove_reader(self._bound)
                     self._retry = self._loop.call_later(_RETRY_SECONDS, self._listen)
-                # Else nobody is there, or a connection ended before it was accepted.
                 return
             accepted.setblocking(False)
             self._make().accept(accepted, str(address[0]))
