@@ -23,7 +23,7 @@ A, B = "ab" * 32, "CD" * 32
         (f"m.lanner@{A}", Offered(None, "m.lanner", A)),
         (f"digits=/models/m.lanner@{B}", Offered("digits", "/models/m.lanner", B)),
         (f"a=x@y/m@{A}@{B}", Offered("a", f"x@y/m@{A}", B)),
-        ("user@host.lanner", Offered(None, "user@host.lanner", None)),
+        ("user@host", Offered(None, "user@host", None)),
         (f"m.lanner@{A[1:]}", Offered(None, f"m.lanner@{A[1:]}", None)),
         (f"m.lanner@{A}0", Offered(None, f"m.lanner@{A}0", None)),
         (f"m.lanner@{A}@", Offered(None, f"m.lanner@{A}@", None)),
@@ -45,7 +45,7 @@ def test_what_follows_a_file_must_be_a_commitment(tmp_path: Path) -> None:
 
 
 def test_another_model_under_the_name_of_a_file_is_refused(tiny_label: Path, tiny_logits: Path, tmp_path: Path) -> None:
-    path = tmp_path / "served@home.lanner"
+    path = tmp_path / "served@home"
     shutil.copy(tiny_label, path)
     own, other = library.load(tiny_label).commitment, library.load(tiny_logits).commitment
     with serving(tmp_path / "state", f"digits={path}@{own.upper()}") as server:
