@@ -23,6 +23,7 @@ from lanner.cli.offered import Offered
 from lanner.cli.parser import build_parser
 from lanner.cli.serve import DRAIN_SECONDS
 from lanner.gateway.web import DRAIN_SECONDS as GATEWAY_DRAIN_SECONDS
+from lanner.hosts import Hosts
 
 Document = dict[str, Any]
 
@@ -115,6 +116,22 @@ def test_probes_ask_what_is_listened_on() -> None:
         assert entry["args"][entry["args"].index(option) + 1] == f"0.0.0.0:{ports[port]}"
     asked = [container("server")[f"{probe}Probe"]["httpGet"]["port"] for probe in PROBES]
     assert asked == ["metrics"] * 3
+
+
+def test_metrics_are_read_under_the_names_that_their_service_gives_and_under_addresses() -> None:
+    entry = container("server")
+    given = {"POD_NAME": "lanner-wire4-0", "POD_NAMESPACE": "clinic"}
+    fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in entry["env"]}
+    assert fields == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
+    arguments = build_parser().parse_args(
+        [re.sub(r"\$\((\w+)\)", lambda found: given[found[1]], word) for word in entry["args"]]
+    )
+    (service,) = (each["metadata"]["name"] for each in ALL if each["spec"].get("clusterIP") == "None")
+    hosts = Hosts.of("0.0.0.0", arguments.metrics_name)  # noqa: S104 - compared, not bound
+    for end in ("", ".clinic", ".clinic.svc", ".clinic.svc.cluster.local"):
+        assert hosts.include([f"lanner-wire4-0.{service}{end}:9400"])
+    assert hosts.include(["192.0.2.7:9400"])
+    assert not hosts.include([f"lanner-wire4-0.{service}.evil.example:9400"])
 
 
 def test_probes_of_a_gateway_ask_what_no_caller_reaches() -> None:
