@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -33,6 +34,8 @@ from lanner.tracing import Tracer
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
+
+_COMMITMENT = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class Model:
@@ -406,23 +409,42 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     return compiled
 
 
-def load(path: str | Path, *, max_memory: str | int | None = None, max_seconds: int | None = None) -> Model:
+def load(
+    path: str | Path,
+    *,
+    commitment: str | None = None,
+    max_memory: str | int | None = None,
+    max_seconds: int | None = None,
+) -> Model:
     """Read a ``.lanner`` file.
 
     Args:
         path: The file.
+        commitment: That of the one model that is accepted, 64 hexadecimal digits, if only one is.
         max_memory: As for `compile`.
         max_seconds: As for `compile`.
 
     Raises:
         ModelError: If the file cannot be read, is damaged, has another format version (both are named), or a prediction
-            takes more than the limits.
-        MisuseError: If a limit is not one.
+            takes more than the limits, or if its commitment is another.
+        MisuseError: If a limit or the commitment is not one.
     """
+    if commitment is not None and not _COMMITMENT.fullmatch(commitment):
+        raise MisuseError(
+            f"{commitment!r} is not a model's commitment", where="commitment", fix="give 64 hexadecimal digits"
+        )
     _check_compiled(Path(path))
     limits = limits_document(max_memory, max_seconds)
     with native_errors(str(path)):
-        return Model(_native.NativeModel.load(str(path), limits["memory"], limits["seconds"]))
+        model = Model(_native.NativeModel.load(str(path), limits["memory"], limits["seconds"]))
+    # It was computed of what was read, weights included, not of what the file says of itself.
+    if commitment is not None and model.commitment != commitment.lower():
+        raise ModelError(
+            f"found the model with commitment {model.commitment}, expected {commitment.lower()}",
+            where=str(path),
+            fix="replace the file by the model that was expected, or expect this one",
+        )
+    return model
 
 
 def as_model(given: object) -> Model:
