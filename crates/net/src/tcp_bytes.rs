@@ -179,6 +179,7 @@ impl TcpBytes {
 
 impl Pollable for TcpBytes {
     fn read_available(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        self.socket.check_here()?;
         let mut filled = 0;
         while filled < buffer.len() {
             match self.take_or_decrypt(&mut buffer[filled..]) {
@@ -203,6 +204,7 @@ impl Pollable for TcpBytes {
 
 impl ByteStream for TcpBytes {
     fn write(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.socket.check_here()?;
         let room = QUEUE_LENGTH - self.queue.len();
         if bytes.len() < room {
             self.queue.extend_from_slice(bytes);
@@ -234,6 +236,7 @@ impl ByteStream for TcpBytes {
     }
 
     fn read(&mut self, mut buffer: &mut [u8]) -> Result<(), ChannelError> {
+        self.socket.check_here()?;
         let deadline = self.socket.limits.transfer_deadline(buffer.len());
         while !buffer.is_empty() {
             let count = self.take(buffer)?;
@@ -264,10 +267,16 @@ impl ByteStream for TcpBytes {
 
 impl Drop for TcpBytes {
     fn drop(&mut self) {
-        let Some(connection) = &mut self.tls else { return };
-        connection.send_close_notify();
-        // Best effort: the peer takes the end of the connection for the end either way.
-        let _ = self.write_records(Instant::now());
+        if self.socket.check_here().is_err() {
+            // The connection goes on in the process that it belongs to.
+            return;
+        }
+        if let Some(connection) = &mut self.tls {
+            connection.send_close_notify();
+            // Best effort: the peer takes the end of the connection for the end either way.
+            let _ = self.write_records(Instant::now());
+        }
+        self.socket.end();
     }
 }
 
