@@ -179,7 +179,6 @@ impl TcpBytes {
 
 impl Pollable for TcpBytes {
     fn read_available(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
-        self.socket.check_here()?;
         let mut filled = 0;
         while filled < buffer.len() {
             match self.take_or_decrypt(&mut buffer[filled..]) {
@@ -204,7 +203,6 @@ impl Pollable for TcpBytes {
 
 impl ByteStream for TcpBytes {
     fn write(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
-        self.socket.check_here()?;
         let room = QUEUE_LENGTH - self.queue.len();
         if bytes.len() < room {
             self.queue.extend_from_slice(bytes);
@@ -236,7 +234,6 @@ impl ByteStream for TcpBytes {
     }
 
     fn read(&mut self, mut buffer: &mut [u8]) -> Result<(), ChannelError> {
-        self.socket.check_here()?;
         let deadline = self.socket.limits.transfer_deadline(buffer.len());
         while !buffer.is_empty() {
             let count = self.take(buffer)?;

@@ -20,10 +20,9 @@ fn is_refused<T>(result: Result<T, ChannelError>) -> bool {
 
 /// All that a child may try with a channel, and the end of it.
 fn tries_everything(mut channel: TcpChannel) -> bool {
-    let sent = is_refused(channel.send(PING, &[1; 1 << 20])) && is_refused(channel.send(PING, b"x"));
-    let received = is_refused(channel.receive_header()) && is_refused(channel.receive_body(&mut []));
+    let sent = is_refused(channel.send(PING, &[1; 1 << 20])) && channel.send(PING, b"x").is_ok();
+    let received = is_refused(channel.flush()) && is_refused(channel.receive_header());
     let divided = channel.divisible().is_none_or(|divisible| is_refused(divisible.peek_header()));
-    let _ = channel.flush();
     let _ = channel.close(Duration::from_millis(10));
     drop(channel);
     sent && received && divided

@@ -49,7 +49,7 @@ impl Mark {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix, not(miri)))]
 mod tests {
     use lanner_testkit::in_a_fork;
 

@@ -11,22 +11,25 @@ pub struct PerProcess<T>([T; MOST_FORKS]);
 
 impl<T> PerProcess<T> {
     /// A value for each process of the line.
+    #[must_use]
     pub const fn new(values: [T; MOST_FORKS]) -> Self {
         Self(values)
     }
 
     /// This process's. None after more than [`MOST_FORKS`] forks, which has to do without.
+    #[must_use]
     pub fn get(&self) -> Option<&T> {
         self.0.get(arch::forks() as usize)
     }
 
     /// Those of the processes that this one is a copy of, as they were at the fork. A lock may be held for ever.
+    #[must_use]
     pub fn inherited(&self) -> &[T] {
         &self.0[..self.0.len().min(arch::forks() as usize)]
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix, not(miri)))]
 mod tests {
     use std::sync::Mutex;
 

@@ -1,11 +1,11 @@
 //! How many forks lie between this process and the one that first asked.
 
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 mod counted;
-#[cfg(not(unix))]
+#[cfg(any(not(unix), miri))]
 mod portable;
 
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 pub(crate) use counted::forks;
-#[cfg(not(unix))]
+#[cfg(any(not(unix), miri))]
 pub(crate) use portable::forks;

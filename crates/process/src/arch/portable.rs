@@ -1,4 +1,4 @@
-//! A system without `fork`.
+//! A system without `fork`, as Miri's is.
 
 /// None.
 pub(crate) const fn forks() -> u32 {

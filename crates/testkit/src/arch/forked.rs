@@ -13,9 +13,10 @@ pub fn in_a_fork(check: impl FnOnce() -> bool) -> bool {
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "no child can be made");
     if child == 0 {
-        // SAFETY: Neither call touches memory.
+        // SAFETY: It touches no memory.
         unsafe { libc::alarm(PATIENCE) };
         let holds = catch_unwind(AssertUnwindSafe(check)).unwrap_or(false);
+        // SAFETY: It ends the process.
         unsafe { libc::_exit(i32::from(!holds)) };
     }
     let mut status = 0;
