@@ -33,24 +33,6 @@ fn a_child_takes_nothing_from_a_stock_that_it_inherited() {
 }
 
 #[test]
-fn a_child_opens_an_index_that_its_parent_does_not_have_open() {
-    let [root, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    drop(paired(&other, Limits::default()));
-    let stock = paired(&root, Limits::default());
-    stock.put(PAIRING, id(1), material(b"once")).unwrap();
-    let takes = |root: &TempDir, number: u64| super::stock(root, Limits::default()).take(PAIRING, id(number));
-    assert!(in_a_fork(|| {
-        let inherited = takes(&root, 1);
-        matches!(inherited, Err(StoreError::Inherited { .. })) && is_absent(&takes(&other, 1))
-    }));
-    // In a child of the child, too.
-    assert!(in_a_fork(|| in_a_fork(|| matches!(takes(&root, 1), Err(StoreError::Inherited { .. })))));
-    drop(stock);
-    assert!(in_a_fork(|| takes(&root, 1).is_ok_and(|taken| taken.as_bytes() == b"once")));
-    assert!(is_absent(&takes(&root, 1)), "what the child took is gone");
-}
-
-#[test]
 fn no_index_is_opened_where_the_parent_was_at_work_in_one() {
     let [root, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     drop(paired(&other, Limits::default()));
@@ -63,7 +45,6 @@ fn no_index_is_opened_where_the_parent_was_at_work_in_one() {
         }))
     });
     assert!(forked.unwrap());
-    assert!(in_a_fork(|| super::stock(&other, Limits::default()).available(PAIRING).is_ok()));
 }
 
 #[test]
