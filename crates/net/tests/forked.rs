@@ -20,7 +20,7 @@ fn is_refused<T>(result: Result<T, ChannelError>) -> bool {
 
 /// All that a child may try with a channel, and the end of it.
 fn tries_everything(mut channel: TcpChannel) -> bool {
-    let sent = is_refused(channel.send(PING, &[1; 1 << 20])) && channel.send(PING, b"x").is_ok();
+    let sent = is_refused(channel.send(PING, &vec![1; 1 << 20])) && channel.send(PING, b"x").is_ok();
     let received = is_refused(channel.flush()) && is_refused(channel.receive_header());
     let divided = channel.divisible().is_none_or(|divisible| is_refused(divisible.peek_header()));
     let _ = channel.close(Duration::from_millis(10));
