@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lanner
 from helpers.documents import blocks
 from helpers.forking import (
     HUNG,
@@ -26,13 +27,14 @@ from helpers.forking import (
     children_with_the_parents_client,
     stepped,
 )
+from helpers.models import tiny_classifier, tiny_samples
 from lanner import Client, MisuseError, Server
 
 
 @contextmanager
-def served(folder: Path, *, tls: bool) -> Iterator[tuple[Recorder, dict[str, Any], Server]]:
+def served(folder: Path, *, tls: bool, model: Path = MODEL) -> Iterator[tuple[Recorder, dict[str, Any], Server]]:
     """A server behind a relay that counts, and what a client needs to trust it."""
-    with Server(MODEL, state_dir=folder / "server", insecure_plaintext=not tls) as server:
+    with Server(model, state_dir=folder / "server", insecure_plaintext=not tls) as server:
         recorder = Recorder(server.address)
         trust = {"pin": server.fingerprint} if tls else {"insecure_plaintext": True}
         yield recorder, {"address": recorder.address, "timeout": 15, **trust}, server
@@ -70,8 +72,11 @@ def test_children_send_nothing_with_their_parents_client(
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_new_client_works_in_a_process_of_a_parent_that_has_one(tmp_path: Path, method: str) -> None:
+    # A mode whose long loops wait for the pool of threads, which no fork has of its parent.
+    model = tmp_path / "cheetah.lanner"
+    lanner.compile(tiny_classifier(), tiny_samples(), mode="cheetah", output="logits").save(model)
     with (
-        served(tmp_path, tls=True) as (recorder, trust, server),
+        served(tmp_path, tls=True, model=model) as (recorder, trust, server),
         stepped(children_with_clients_of_their_own, trust=trust, method=method) as program,
     ):
         expected, told, own, again = program.next()

@@ -124,7 +124,7 @@ def place(document: object) -> None:
 
 def scores(client: Client, x: int) -> list[int]:
     """What the client is told of a sample."""
-    return list(client.predict(X[x]).integers or [])
+    return list(client.predict(np.resize(X[x], client.manifest.input.shape)).integers or [])
 
 
 def refusal(call: Callable[[], object]) -> str:
