@@ -1,8 +1,9 @@
 """What operations take on this machine, measured in about a second.
 
 A small network runs in five ways, with both parties in this process, over TLS. What its phases took beside what the
-package's table says of them gives a factor for each protocol, by which the table's rates are multiplied; whose time it
-is, and what all cores share, stays. Protocols that none of these runs has take the factor of their family.
+package's table says of them gives two factors for each protocol, by which the table's rates are multiplied: one for
+what a step takes however small it is, which is mostly waiting, and one for what it computes. Whose time it is, and what
+all cores share, stays. Protocols that none of these runs has take the factors of their family.
 ``lanner doctor --calibrate`` fits every rate instead.
 """
 
@@ -28,19 +29,19 @@ from lanner.options import CompileOptions
 from lanner.prediction import Prediction
 from lanner.server import Server
 
-#: Seconds for the predictions of all networks, after one of each that warms up.
+#: Seconds for the predictions of all ways together.
 SECONDS = 0.6
 
-#: Predictions timed of each network: the fewest, and the most.
-REPEATS = (2, 6)
+#: Predictions timed in each way, after one that warms up: the fewest, and the most.
+REPEATS = (1, 6)
 
 #: Seconds below which what a step takes is mostly what a scheduler decides.
 FLOOR = 3e-4
 
-#: What a step weighs beside a phase: parties wait for each other, and which step a wait falls in says little.
-STEP_WEIGHT = 0.05
+#: What a step weighs beside a phase: parties wait for each other, and in which step a wait falls changes.
+STEP_WEIGHT = 0.3
 
-#: What it weighs that a protocol changes as all others do: as much as a fiftieth of a phase that says otherwise.
+#: What it weighs that a rate changes as all others do: as much as a fiftieth of a phase that says otherwise.
 COMMON_WEIGHT = 0.02
 
 #: Rounds of fitting.
@@ -48,6 +49,12 @@ ROUNDS = 50
 
 #: What is computed as another family is, by how names begin: circuits, and ciphertexts that are multiplied and rotated.
 OF_OTHERS = {"falcon.softmax": "yao", "spectral": "gazelle"}
+
+#: Counts each step once: what it takes however small it is.
+STEPS = "steps"
+
+#: A part of a step's time: its protocol, and whether it is what each step takes; of set-ups, the operation.
+Part = tuple[str, bool | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,39 +103,41 @@ def measure() -> list[list[Timed]]:
 
 def scaled(shipped: Mapping[str, Any], runs: Sequence[Sequence[Timed]]) -> dict[str, Any]:
     """The package's table with each protocol's rates multiplied by what runs took; of set-ups each rate by its own."""
-    names = list(shipped["protocols"])
     protocols = {name: {"shares": rates.get("shares")} for name, rates in shipped["protocols"].items()}
     for phase in ("offline", "online"):
-        estimated = [
-            [
-                ({step.protocol: _seconds(step.counts, shipped["protocols"][step.protocol][phase])}, step.seconds)
-                for step in run
-                if step.phase == phase
-            ]
-            for run in runs
-        ]
-        factors = _with_families(fitted(estimated), names)
-        for name in names:
-            rates = shipped["protocols"][name][phase]
-            protocols[name][phase] = {operation: rate * factors[name] for operation, rate in rates.items()}
-    setups = [
-        [
-            ({name: count * shipped["setup"].get(name, 0.0) for name, count in step.counts.items()}, step.seconds)
-            for step in run
-            if step.phase == "setup"
-        ]
-        for run in runs
-    ]
-    factors = fitted(setups)
-    setup = {name: rate * factors.get(name, factors[""]) for name, rate in shipped["setup"].items()}
+        every = {name: rates[phase] for name, rates in shipped["protocols"].items()}
+        found = fitted([[_parts(step, every) for step in run if step.phase == phase] for run in runs])
+        for name, rates in every.items():
+            protocols[name][phase] = {
+                operation: rate * _factor((name, operation == STEPS), found) for operation, rate in rates.items()
+            }
+    found = fitted([[_of_set_up(step, shipped["setup"]) for step in run if step.phase == "setup"] for run in runs])
+    common = found[_COMMON]
+    setup = {name: rate * found.get(("setup", name), common) for name, rate in shipped["setup"].items()}
     return {"setup": setup, "protocols": protocols}
 
 
+def _parts(step: Timed, rates: Mapping[str, Mapping[str, float]]) -> Equation:
+    """What a step takes by a table, in its two parts, and what it took."""
+    own = rates[step.protocol]
+    seconds = {operation: count * own.get(operation, 0.0) for operation, count in step.counts.items()}
+    each = seconds.pop(STEPS, 0.0)
+    return {(step.protocol, True): each, (step.protocol, False): sum(seconds.values())}, step.seconds
+
+
+def _of_set_up(step: Timed, rates: Mapping[str, float]) -> Equation:
+    """What a set-up takes by a table, by operation, and what it took."""
+    return {("setup", name): count * rates.get(name, 0.0) for name, count in step.counts.items()}, step.seconds
+
+
 #: Estimated seconds by what they are a part of, and those that were measured.
-Equation = tuple[Mapping[str, float], float]
+Equation = tuple[Mapping[Part, float], float]
+
+#: The factor of all parts together.
+_COMMON: Part = ("", "")
 
 
-def fitted(runs: Sequence[Sequence[Equation]]) -> dict[str, float]:
+def fitted(runs: Sequence[Sequence[Equation]]) -> dict[Part, float]:
     """The factors by which estimated parts come closest to what was measured.
 
     Each round multiplies a factor by how much longer than estimated everything took that it is part of, by geometric
@@ -138,7 +147,7 @@ def fitted(runs: Sequence[Sequence[Equation]]) -> dict[str, float]:
         runs: The steps of a phase, by run.
 
     Returns:
-        A factor for each name, and under ``""`` that of all together; 1 where nothing was measured.
+        A factor for each part, and one of all together; 1 where nothing was measured.
     """
     equations = [(1.0, *_sum(run)) for run in runs]
     # What takes next to nothing says nothing.
@@ -150,7 +159,7 @@ def fitted(runs: Sequence[Sequence[Equation]]) -> dict[str, float]:
     usable = [(weight, parts, seconds) for weight, parts, seconds in equations if seconds > 0 < sum(parts.values())]
     of_phases = [(parts, seconds) for weight, parts, seconds in usable if weight == 1.0]
     if not of_phases:
-        return {"": 1.0}
+        return {_COMMON: 1.0}
     common = exp(sum(log(seconds / sum(parts.values())) for parts, seconds in of_phases) / len(of_phases))
     factors = {name: common for _, parts, _ in usable for name, part in parts.items() if part > 0}
     for _ in range(ROUNDS):
@@ -163,30 +172,25 @@ def fitted(runs: Sequence[Sequence[Equation]]) -> dict[str, float]:
                 pulls[name].append((weight * part / total, log(seconds / total)))
         for name, terms in pulls.items():
             factors[name] *= exp(sum(weight * pull for weight, pull in terms) / sum(weight for weight, _ in terms))
-    return {**factors, "": common}
+    return {**factors, _COMMON: common}
 
 
 def _sum(run: Sequence[Equation]) -> Equation:
     """The phase that steps are."""
-    parts: dict[str, float] = {}
+    parts: dict[Part, float] = {}
     for step, _ in run:
         for name, part in step.items():
             parts[name] = parts.get(name, 0.0) + part
     return parts, sum(seconds for _, seconds in run)
 
 
-def _with_families(factors: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
-    """The factors of all protocols: their own, else the middle one of their family, else that of all together."""
-    found = {}
-    for name in names:
-        alike = [factor for other, factor in factors.items() if other and _family(other) == _family(name)]
-        found[name] = factors[name] if name in factors else median(alike) if alike else factors[""]
-    return found
-
-
-def _seconds(counts: Mapping[str, float], rates: Mapping[str, float]) -> float:
-    """What a step takes by a table."""
-    return sum(count * rates.get(operation, 0.0) for operation, count in counts.items())
+def _factor(part: Part, found: Mapping[Part, float]) -> float:
+    """A part's factor: its own, else the middle one of its family, of its kind if it has one, else that of all."""
+    if part in found:
+        return found[part]
+    family = [(other[1], factor) for other, factor in found.items() if _family(other[0]) == _family(part[0])]
+    alike = [factor for kind, factor in family if kind == part[1]] or [factor for _, factor in family]
+    return median(alike) if alike else found[_COMMON]
 
 
 def _family(protocol: str) -> str:
@@ -245,15 +249,19 @@ def _samples() -> NDArray[np.float32]:
 
 
 def _graph() -> dict[str, Any]:
-    """A convolution and two fully connected layers in the native compiler's form, with activations between them."""
-    layers = ({"MatMul": {"weight": weight, "bias": None}} for weight in ("w2", "w3"))
+    """Activations of three sizes and a pool between convolutions and fully connected layers."""
+    first, second = ({"Conv": {**CONVOLUTION, "weight": weight}} for weight in ("w1", "w2"))
+    third, fourth = ({"MatMul": {"weight": weight, "bias": None}} for weight in ("w3", "w4"))
     operators: tuple[tuple[str, object], ...] = (
-        ("conv", {"Conv": CONVOLUTION}),
+        ("conv1", first),
         ("relu1", "Relu"),
-        ("flat", "Flatten"),
-        ("fc1", next(layers)),
+        ("pool", {"MaxPool": {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}}),
+        ("conv2", second),
         ("relu2", "Relu"),
-        ("fc2", next(layers)),
+        ("flat", "Flatten"),
+        ("fc1", third),
+        ("relu3", "Relu"),
+        ("fc2", fourth),
     )
     names = ["x", *(name for name, _ in operators)]
     nodes = [
@@ -265,8 +273,8 @@ def _graph() -> dict[str, Any]:
 
 #: The shape of an input, and those of weights. Both are drawn: what they are changes no time.
 SHAPE = (1, 28, 28)
-WEIGHTS = {"w1": (5, 1, 5, 5), "w2": (720, 64), "w3": (64, 10)}
-CONVOLUTION = {"weight": "w1", "bias": None, "strides": [2, 2], "pads": [0, 0, 0, 0], "dilations": [1, 1], "groups": 1}
+WEIGHTS = {"w1": (4, 1, 5, 5), "w2": (8, 4, 5, 5), "w3": (512, 32), "w4": (32, 10)}
+CONVOLUTION = {"bias": None, "strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1], "groups": 1}
 SEED = 20_260_101
 SAMPLES = 8
-PRECISION = 8
+PRECISION = 10
