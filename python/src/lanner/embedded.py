@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib.resources import as_file, files
+from pathlib import Path
 
 from lanner.extras import require
-from lanner.kernel_times import Chosen
+from lanner.kernel_times import KernelTimes
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
 from lanner.network import LOOPBACK, Network
 
@@ -22,7 +23,7 @@ def compile_embedded(
     kept_bits: int | None = None,
     network: str | Network = LOOPBACK,
     batch: int = 1,
-    kernel_times: Chosen = None,
+    kernel_times: str | Path | KernelTimes | None = None,
 ) -> Model:
     """Compile an embedded network, calibrated on digits that training may see.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanner import _native
 from lanner.capacity import LIKE_THE_TABLES, Fits, Machine
 from lanner.errors import native_errors
-from lanner.kernel_times import Chosen, KernelTimes, measured_times
+from lanner.kernel_times import KernelTimes, measured_times
 from lanner.limits import limits_document
 from lanner.network import LOOPBACK, Network, read_network
 
@@ -102,7 +102,7 @@ def estimate(
     max_seconds: int | None = None,
     client: Machine = LIKE_THE_TABLES,
     server: Machine = LIKE_THE_TABLES,
-    kernel_times: Chosen = None,
+    kernel_times: str | Path | KernelTimes | None = None,
 ) -> Estimate:
     """Estimate a prediction by the model of a public half.
 

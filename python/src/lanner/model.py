@@ -22,7 +22,7 @@ from lanner.files import check_file, check_target, place_of, why, write_whole
 from lanner.images import ImageDescription
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
-from lanner.kernel_times import Chosen, stored_times
+from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
 from lanner.network import LOOPBACK, Network, read_network
@@ -245,7 +245,7 @@ class Model:
         state_dir: str | Path | None = None,
         client: Machine = LIKE_THE_TABLES,
         server: Machine = LIKE_THE_TABLES,
-        kernel_times: Chosen = None,
+        kernel_times: str | Path | KernelTimes | None = None,
     ) -> Estimate:
         """What a session with one prediction takes over a network, before a run; see `lanner.estimate`.
 
@@ -295,7 +295,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     optimize: str | None = None,
     network: str | Network = "lan",
     state_dir: str | Path | None = None,
-    kernel_times: Chosen = None,
+    kernel_times: str | Path | KernelTimes | None = None,
     progress: Callable[[str], None] | None = None,
     tracer: Tracer | None = None,
 ) -> Model:

@@ -252,7 +252,8 @@ def test_protocols_that_are_not_measured_change_as_those_of_their_family() -> No
         ("gazelle.conv", 4.0),
     ):
         for operation, rate in SHIPPED_TABLE["protocols"][name]["online"].items():
-            assert table[name]["online"][operation] == pytest.approx(factor * rate, rel=0.2), name
+            if operation != "steps":
+                assert table[name]["online"][operation] == pytest.approx(factor * rate, rel=0.2), name
     for name, of in scaled(SHIPPED_TABLE, [])["protocols"].items():
         assert of == SHIPPED_TABLE["protocols"][name]
 
