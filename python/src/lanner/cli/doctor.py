@@ -66,7 +66,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.section("ONNX operators", [("", ", ".join(operators) or "none without the package onnx")])
     if build["native_version"] != build["version"]:
         output.warn(f"the native module is of version {build['native_version']}: install the package again")
-    output.say(times.describe())
+    told = [("table", times.table), ("machine", times.machine), ("measured", times.measured)]
+    output.section("Kernel times", [(name, value) for name, value in told if value is not None])
     if times.note is not None:
         output.warn(times.note)
     for lack in missing:
