@@ -25,7 +25,7 @@ pub struct KernelTimes {
 /// # Errors
 /// None.
 pub fn shipped_kernel_times() -> Result<String> {
-    Kernels::shipped().to_json().map_err(damaged)
+    Kernels::shipped().to_json().map_err(|what| damaged(&what))
 }
 
 /// Which table of kernel times this is; which comes with the build where it is `None`.
@@ -45,7 +45,7 @@ pub(crate) fn read(json: Option<&str>) -> Result<(Kernels, KernelTimes)> {
     let (kernels, table) = match json {
         None => (shipped, "shipped"),
         Some(json) => {
-            let own = Kernels::from_json(json).map_err(damaged)?;
+            let own = Kernels::from_json(json).map_err(|what| damaged(&what))?;
             let table = match own.origin.as_ref().map(|origin| origin.table) {
                 Some(Measurement::Quick) => "quick",
                 // Earlier versions kept no others.
@@ -58,12 +58,12 @@ pub(crate) fn read(json: Option<&str>) -> Result<(Kernels, KernelTimes)> {
         table: table.to_owned(),
         machine: kernels.machine.clone(),
         measured: kernels.origin.as_ref().map(|origin| origin.measured.clone()),
-        sha256: hex(&Sha256::digest(kernels.to_json().map_err(damaged)?)),
+        sha256: hex(&Sha256::digest(kernels.to_json().map_err(|what| damaged(&what))?)),
     };
     Ok((kernels, used))
 }
 
-fn damaged(what: String) -> Error {
+fn damaged(what: &str) -> Error {
     Error::new(ErrorKind::Misuse, format!("the table of kernel times is damaged: {what}"))
         .fix("measure again with lanner doctor --calibrate")
 }
