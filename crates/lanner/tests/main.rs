@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod functions;
+mod kernel_times;
 mod lying_server;
 mod many_clients;
 mod model_file;

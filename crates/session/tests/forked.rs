@@ -33,7 +33,7 @@ fn is_others<T>(result: &Result<T, ExecutionError>) -> bool {
 fn a_child_begins_no_exchange_and_the_parent_goes_on() {
     let (network, samples) = network(JSON, &SHAPES, 12, &QuantizationOptions::powers_of_two());
     let plan = plan(network.public(), Policy::Label, Mode::Cheetah(Rounding::Exact)).unwrap();
-    let input = network.quantize_input(&samples[0]).unwrap();
+    let input = network.public().input().quantize(&samples[0]).unwrap();
     let (mut at_client, mut at_server) = memory::pair();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -85,7 +85,7 @@ fn a_child_begins_no_exchange_and_the_parent_goes_on() {
 fn material_is_used_in_no_child_of_the_process_that_made_it() {
     let (network, samples) = network(JSON, &SHAPES, 12, &QuantizationOptions::powers_of_two());
     let plan = plan(network.public(), Policy::Label, Mode::Cheetah(Rounding::Exact)).unwrap();
-    let input = network.quantize_input(&samples[0]).unwrap();
+    let input = network.public().input().quantize(&samples[0]).unwrap();
     let (mut at_client, mut at_server) = memory::pair();
     std::thread::scope(|scope| {
         scope.spawn(|| {
