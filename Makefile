@@ -87,7 +87,7 @@ test: setup ## every test but the long ones, in ten minutes from nothing on two 
 	@echo "make test: every Rust and Python test passed."
 
 test-all: setup ## the long tests too
-	$(CARGO_TEST) --bins --examples -- --quiet --include-ignored
+	LANNER_ATTACKS=all $(CARGO_TEST) --bins --examples -- --quiet --include-ignored
 	$(CARGO_DOCTEST) -- --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target/fuzz
 	$(PYTEST)

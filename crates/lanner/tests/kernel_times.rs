@@ -1,6 +1,5 @@
 //! Plans of mode auto are chosen by a table of kernel times: the same for the same table, and its owner finds which it was.
 
-
 use lanner::{AutoOptions, CompileOptions, ErrorKind, Model, describe_kernel_times, shipped_kernel_times};
 use lanner_graph::{Graph, Tensor, Tensors};
 

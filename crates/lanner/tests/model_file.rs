@@ -348,7 +348,10 @@ mod private {
         for umask in ["000", "022", "077", "277"] {
             let folder = folder(&format!("umask-{umask}"));
             let child = Command::new("sh")
-                .args(["-c", &format!("umask {umask}; exec \"$0\" --exact model_file::private::child --ignored")])
+                .args([
+                    "-c",
+                    &format!("umask {umask}; exec \"$0\" --exact model_file::private::child --ignored"),
+                ])
                 .arg(&program)
                 .env(CHILD, folder.join("model.lanner"))
                 .output();

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code, unreachable_pub, reason = "the other tests use the rest")]
 mod common;
 
 use std::io::ErrorKind;
