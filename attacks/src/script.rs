@@ -190,6 +190,10 @@ impl<C: Divisible> Channel for Tape<C> {
         self.channel.traffic()
     }
 
+    fn allow_ahead(&mut self, bytes: usize) {
+        self.channel.allow_ahead(bytes);
+    }
+
     fn divisible(&mut self) -> Option<&mut dyn Divisible> {
         Some(self)
     }

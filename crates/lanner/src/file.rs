@@ -8,6 +8,7 @@ use lanner_net::create_private;
 use lanner_primitives::Prg;
 use safetensors::Dtype;
 use safetensors::tensor::{SafeTensors, TensorView};
+use zeroize::Zeroizing;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
@@ -26,9 +27,9 @@ pub(crate) struct Contents {
     /// The private manifest's JSON.
     pub(crate) manifest: String,
     /// Integer weights, as safetensors.
-    pub(crate) fixed: Vec<u8>,
+    pub(crate) fixed: Zeroizing<Vec<u8>>,
     /// The float graph's weights, as safetensors.
-    pub(crate) float: Vec<u8>,
+    pub(crate) float: Zeroizing<Vec<u8>>,
     /// The commitment's salt.
     pub(crate) salt: [u8; 32],
 }
@@ -72,13 +73,13 @@ impl Contents {
         let manifest = entry(&mut zip, MANIFEST, CompressionMethod::Deflated, MANIFEST_LIMIT);
         let manifest = manifest.map_err(|error| damaged(path, &error))?;
         let weights = entry(&mut zip, WEIGHTS, CompressionMethod::Stored, WEIGHTS_LIMIT);
-        let weights = weights.map_err(|error| damaged(path, &error))?;
+        let weights = Zeroizing::new(weights.map_err(|error| damaged(path, &error))?);
         let manifest = String::from_utf8(manifest).map_err(|error| damaged(path, &error))?;
         Self::split(manifest, &weights).map_err(|error| damaged(path, &error))
     }
 
     /// One safetensors file of all tensors, under prefixes.
-    fn join(&self) -> std::io::Result<Vec<u8>> {
+    fn join(&self) -> std::io::Result<Zeroizing<Vec<u8>>> {
         let (fixed, float) = (parse(&self.fixed)?, parse(&self.float)?);
         let prefixed = |prefix: &'static str, tensors: &SafeTensors<'_>| {
             let names = tensors.names().into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -93,7 +94,7 @@ impl Contents {
         let salt =
             TensorView::new(Dtype::U8, vec![self.salt.len()], &self.salt).map_err(std::io::Error::other)?;
         views.push((SALT.to_owned(), salt));
-        safetensors::serialize(views, None).map_err(std::io::Error::other)
+        safetensors::serialize(views, None).map(Zeroizing::new).map_err(std::io::Error::other)
     }
 
     fn split(manifest: String, weights: &[u8]) -> std::io::Result<Self> {
@@ -101,7 +102,7 @@ impl Contents {
         let part = |prefix: &str| {
             let named =
                 tensors.iter().filter_map(|(name, view)| Some((name.strip_prefix(prefix)?.to_owned(), view)));
-            safetensors::serialize(named, None).map_err(std::io::Error::other)
+            safetensors::serialize(named, None).map(Zeroizing::new).map_err(std::io::Error::other)
         };
         let salt = tensors.tensor(SALT).map_err(std::io::Error::other)?;
         let salt = salt.data().try_into().map_err(std::io::Error::other)?;

@@ -201,7 +201,8 @@ impl Model {
         };
         let manifest = serde_json::to_string(&document)
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?;
-        Contents { manifest, fixed, float: self.tensors.to_safetensors()?, salt: self.salt }.write(path)
+        let (fixed, float) = (fixed.into(), self.tensors.to_safetensors()?.into());
+        Contents { manifest, fixed, float, salt: self.salt }.write(path)
     }
 
     /// Writes the public half.
