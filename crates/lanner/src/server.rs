@@ -37,8 +37,8 @@ pub struct ServerConfig {
     pub state_dir: PathBuf,
     /// Sessions at once.
     pub max_sessions: usize,
-    /// Bytes of material that all sessions together may keep; by default a quarter of the machine's memory, and enough for one
-    /// prediction.
+    /// Bytes that all sessions together may keep of material, keys and what clients have sent ahead; by default a quarter of the
+    /// machine's memory, and enough for one session with one prediction.
     pub max_material: Option<u64>,
     /// Bytes of material and keys that are kept on disk for clients, none of which may have more than half; by default a quarter of what is
     /// free there, and 16 GiB at most. With 0 nothing is kept.

@@ -95,7 +95,7 @@ impl SessionInfo {
         self.slot.is_stopping()
     }
 
-    /// Room for a given number of bytes of material that the session is to keep, for as long as the reservation lives.
+    /// Room for a given number of bytes that the session is to keep, for as long as the reservation lives.
     ///
     /// # Errors
     /// [`Exhausted`] if all sessions together keep as much as they may.
@@ -164,7 +164,7 @@ pub struct ServerOptions {
     pub security: Security,
     /// Sessions at once; others are told that the server is busy.
     pub max_sessions: usize,
-    /// Bytes of material that all sessions together may keep; who wants more is told that the server is busy.
+    /// Bytes of material, keys and unread bytes that all sessions together may keep; who wants more is told that the server is busy.
     pub max_material: u64,
     /// What a connection may take.
     pub limits: Limits,
