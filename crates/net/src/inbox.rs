@@ -38,16 +38,16 @@ impl Inbox {
         Ok(count)
     }
 
-    /// Makes room for as many bytes more. Storage grows by halves, and to no more than twice what the queue may have.
+    /// Makes room for as many bytes more. Storage grows by halves, and to no more than what the queue may have.
     fn make_room(&mut self, room: usize, most: usize) {
-        if self.len() == 0 && self.bytes.len() > KEPT_LENGTH.min(2 * most) {
+        if self.len() == 0 && self.bytes.len() > KEPT_LENGTH.min(most) {
             // A backlog was worked off: give its memory back.
             self.bytes = Vec::new();
         }
         if self.bytes.len() - self.end >= room {
             return;
         }
-        if self.start >= self.len() {
+        if self.start > 0 {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
@@ -81,14 +81,14 @@ mod tests {
             let mut rest = source.as_slice();
             while inbox.len() < most {
                 assert!(inbox.fill_from(&mut rest, most).unwrap() > 0);
-                assert!(inbox.bytes.capacity() <= 2 * most);
+                assert!(inbox.bytes.capacity() <= most);
             }
             assert_eq!((inbox.len(), source.len() - rest.len()), (most, most));
             // Whatever was read before, and how little at a time.
             for _ in 0..2000 {
                 inbox.consume(most.min(700));
                 while inbox.len() < most && inbox.fill_from(&mut rest, most).unwrap() > 0 {}
-                assert!(inbox.len() <= most && inbox.bytes.capacity() <= 2 * most);
+                assert!(inbox.len() <= most && inbox.bytes.capacity() <= most);
             }
         }
     }

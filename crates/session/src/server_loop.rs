@@ -1,7 +1,7 @@
 //! Serves many clients at once: accepts, admits, runs a thread per session, drains at the end.
 //!
 //! Threat model: anybody may connect. What a connection can cost before it is a session is bounded (a count of handshakes,
-//! a time for each), sessions are bounded by their number and by the material that they keep together, and whatever happens in one (an
+//! a time and a backlog for each), sessions are bounded by their number and by the memory that they keep together, and whatever happens in one (an
 //! error, a panic, a stall) ends that one alone. Logs name the session, the peer's address and the error; errors carry no secrets.
 
 mod admission;
