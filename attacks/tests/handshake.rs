@@ -104,9 +104,9 @@ fn no_changed_message_leads_to_a_session() {
                 let Some(attack) = Attack::on(&frames, index, mutation, &conversation()) else { continue };
                 let last = index + 1 == frames.len();
                 let harmless = match (frame.kind.0, mutation) {
-                    // A client may ask for the list as often as it likes, or not at all.
-                    (LIST, Mutation::Twice | Mutation::Omitted) => victim == Victim::Server,
-                    // A probe means nothing, however long it is; what answers it is drawn before what the record's client confirms.
+                    // A client may ask for the list, and probe, as often as it likes, or not at all.
+                    (LIST | PROBE, Mutation::Twice | Mutation::Omitted) => victim == Victim::Server,
+                    // A probe means nothing, however long it is.
                     (PROBE, Mutation::Swapped | Mutation::Shorter | Mutation::Longer) => true,
                     // What comes after the handshake is the session's.
                     (_, Mutation::Twice) => last,

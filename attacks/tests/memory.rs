@@ -129,7 +129,7 @@ fn guests(target: &Target, subject: &Subject) -> TcpStream {
     let frames = record.heard_by(Victim::Server);
     let requests: Vec<usize> = (0..frames.len()).filter(|at| frames[*at].kind.0 == 0x20).collect();
     let [set_up, prepare, predict, _] = requests[..] else { panic!("{requests:?}") };
-    let said = [bytes_of(&frames[set_up..prepare]), bytes_of(&frames[prepare..predict]).repeat(64)];
+    let said = [bytes_of(&frames[set_up..prepare]), bytes_of(&frames[prepare..predict]).repeat(24)];
     // The server stops reading once nobody takes what it sends.
     let _ = stream.write_all(&said.concat());
     stream

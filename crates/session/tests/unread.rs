@@ -104,7 +104,8 @@ impl End {
         }
         let own = &mut sides[self.own];
         own.wanted = 0;
-        buffer.iter_mut().zip(own.unread.drain(..buffer.len())).for_each(|(to, byte)| *to = byte);
+        let count = buffer.len();
+        buffer.iter_mut().zip(own.unread.drain(..count)).for_each(|(to, byte)| *to = byte);
         Ok(())
     }
 }
@@ -175,7 +176,7 @@ fn session(mode: Mode, heeds: bool, patience: Duration) -> Result<[usize; 2], Ex
         }
     });
     let mut requester = Requester::new(client, rng(1));
-    let mut ask = || {
+    let ask = || {
         requester.predict(&mut to_server, &input)?;
         requester.prepare(&mut to_server)?;
         requester.predict(&mut to_server, &input)?;

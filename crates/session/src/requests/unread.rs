@@ -44,7 +44,8 @@ impl Unread {
     #[must_use]
     pub fn of(ahead: &Ahead) -> Self {
         // Twice: before the connection's bytes are dealt out to the lanes, and after it.
-        let of = |cost: Cost| with_records(cost.client_bytes(), cost.rounds()).saturating_add(cost.client_bytes());
+        let of =
+            |cost: Cost| with_records(cost.client_bytes(), cost.rounds()).saturating_add(cost.client_bytes());
         let first = shared(ahead.online_total) + ahead.online_total.client_bytes().min(MOST_KEPT as u64);
         Self {
             session: with_records(ahead.most(), 0).max(first),
