@@ -15,7 +15,7 @@
 //!
 //! ```text
 //! Probe{length, bytes}                -->
-//!                                     <--  Probed: so many bytes
+//!                                     <--  Probed: so many zeros
 //! ```
 //!
 //! One round. The server's Hello comes before any refusal, so that a client of another version can name both. All of
@@ -44,7 +44,7 @@ pub use messages::{ModelEntry, ModelRequest, SessionId};
 pub use server::{Offer, answer};
 
 /// The version of everything that crosses the wire: a party speaks exactly one.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;
 
 /// Why no session came about.
 #[derive(Debug, Error)]
