@@ -1,9 +1,9 @@
 //! What the plan says may lie unread is enough for parties of which each may write whenever it likes, on a connection that buffers nothing.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lanner_graph::{Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
@@ -55,8 +55,22 @@ struct End {
 }
 
 impl End {
+    /// Waits until the other end has changed something.
+    fn wait<'w>(
+        &self,
+        sides: MutexGuard<'w, [Side; 2]>,
+        deadline: Instant,
+    ) -> Result<MutexGuard<'w, [Side; 2]>, ChannelError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ChannelError::TimedOut);
+        }
+        Ok(self.wire.changed.wait_timeout(sides, left).unwrap().0)
+    }
+
     fn write(&self, mut bytes: &[u8]) -> Result<(), ChannelError> {
         let mut sides = self.wire.sides.lock().unwrap();
+        let mut deadline = Instant::now() + self.patience;
         sides[self.own].writes = true;
         // The peer may go on writing now.
         self.wire.changed.notify_all();
@@ -72,13 +86,11 @@ impl End {
                 peer.most = peer.most.max(peer.unread.len());
             }
             bytes = &bytes[count..];
-            self.wire.changed.notify_all();
-            if !bytes.is_empty() && count == 0 {
-                let (woken, waited) = self.wire.changed.wait_timeout(sides, self.patience).unwrap();
-                sides = woken;
-                if waited.timed_out() {
-                    return Err(ChannelError::TimedOut);
-                }
+            if count > 0 {
+                self.wire.changed.notify_all();
+                deadline = Instant::now() + self.patience;
+            } else if !bytes.is_empty() {
+                sides = self.wait(sides, deadline)?;
             }
         }
         sides[self.own].writes = false;
@@ -87,17 +99,14 @@ impl End {
 
     fn read(&self, buffer: &mut [u8]) -> Result<(), ChannelError> {
         let mut sides = self.wire.sides.lock().unwrap();
+        let deadline = Instant::now() + self.patience;
         sides[self.own].wanted = buffer.len();
         self.wire.changed.notify_all();
         while sides[self.own].unread.len() < buffer.len() {
             if sides[1 - self.own].gone {
                 return Err(ChannelError::Disconnected);
             }
-            let (woken, waited) = self.wire.changed.wait_timeout(sides, self.patience).unwrap();
-            sides = woken;
-            if waited.timed_out() {
-                return Err(ChannelError::TimedOut);
-            }
+            sides = self.wait(sides, deadline)?;
         }
         let own = &mut sides[self.own];
         own.wanted = 0;
