@@ -276,7 +276,7 @@ def test_two_versions_are_two_releases_that_stay_apart() -> None:
     found = [documents(each.stdout) for each in rendered]
     check_apart(*found)
     versions = [{document["metadata"]["labels"]["lanner/wire"] for document in each} for each in found]
-    assert versions == [{"4"}, {"5"}]
+    assert versions == [{"5"}, {"6"}]
     assert {pod("server", each)["containers"][0]["image"] for each in found} == {"lanner:0.2.0", "lanner:0.3.0"}
 
 
