@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import lanner
 from helpers.node_cases import NodeCase, node_cases
+from helpers.times import marked
 from lanner.errors import InputError, LannerError, ModelError, UnsupportedOpError
 
 #: The operators that lanner takes.
@@ -34,6 +35,9 @@ SUPPORTED = [
     *("LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization"),
     *("MeanVarianceNormalization", "LpNormalization"),
 ]
+
+#: Operators with so many cases, or so hard ones, that they take a test more than five seconds.
+LONG = {"AveragePool", "GRU", "LogSoftmax", "LSTM", "RNN", "ReduceLogSumExp"}
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [
@@ -192,7 +196,7 @@ def cases_of(operator: str) -> list[NodeCase]:
     return list(node_cases(operator))
 
 
-@pytest.mark.parametrize("operator", SUPPORTED)
+@pytest.mark.parametrize("operator", marked(SUPPORTED, LONG))
 def test_every_case_is_equal_or_refused_by_name(operator: str) -> None:
     cases = cases_of(operator)
     assert cases
