@@ -312,7 +312,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             for `optimize`; results are exact. Mode ``spectral`` takes networks of sums and products alone, such as
             those with squares for activations.
         output: What the client learns: label, probability, top-k, logits or value. Where it is not given, the label; of
-            a network of one score without a sigmoid at its end, a regression, the value. Of a final sigmoid over
+            a network of one score without a sigmoid at its end, a regression, the value; of a map, as a segmentation
+            gives, and of as many numbers as the input has, as an autoencoder gives, the values. Of a final sigmoid over
             several scores ``label`` is the list of the labels whose scores are above 0. ``logits`` are the scores
             before a final softmax or sigmoid.
         output_name: Which of the file's outputs is computed, where there are several. The scores of a classifier that

@@ -60,7 +60,8 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
     parser.add_argument(
         "--output",
         choices=OUTPUTS,
-        help="what the client learns (default: label; value of one score without a sigmoid at its end)",
+        help="what the client learns (default: label; value of one score without a sigmoid at its end, of a map, and "
+        "of as many numbers as the input has)",
     )
     add_output_name(parser)
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")

@@ -48,15 +48,15 @@ def load_calibration(source: Path, options: argparse.Namespace) -> NDArray[np.fl
         raise MisuseError(
             "nothing says how a picture becomes an input", where=str(picture), fix="give --image; see README.md"
         )
-    shape = _input_shape(options.model)
+    shape = _input_shape(options)
     if image is not None:
         image.check_shape(shape)
     return stack_sources(sources, InputDescription("calibration", shape), image, options.model.name)
 
 
-def _input_shape(model: Path) -> tuple[int, ...]:
+def _input_shape(options: argparse.Namespace) -> tuple[int, ...]:
     """The shape of one sample: rows and pictures say nothing of it."""
     require("onnx", "compiling")
     from lanner.onnx import import_model
 
-    return import_model(model).input_shape
+    return import_model(options.model, options.output, options.output_name).input_shape

@@ -139,9 +139,16 @@ def _result_of(prediction: Prediction) -> dict[str, object]:
         "classes": _joined(prediction.class_names),
         "probability": prediction.probability,
         "best": _joined(prediction.top),
-        "logits": _joined(prediction.logits),
-        "values": _joined(prediction.values),
+        "logits": _numbers(prediction.logits, prediction.shape),
+        "values": _numbers(prediction.values, prediction.shape),
     }
+
+
+def _numbers(numbers: Sequence[float] | None, shape: Sequence[int] | None) -> str | None:
+    """Logits or values; of a map its shape and range, since --json has them all."""
+    if numbers is None or shape is None:
+        return _joined(numbers)
+    return f"map of {' x '.join(map(str, shape))}, from {min(numbers):.4g} to {max(numbers):.4g}"
 
 
 def _joined(items: Sequence[object] | None) -> str | None:
