@@ -88,18 +88,19 @@ fn the_same_samples_give_the_same_network() {
 }
 
 #[test]
-fn what_has_no_room_for_made_inputs_is_as_precise_on_the_samples_as_before() {
+fn what_has_no_room_for_made_inputs_is_compiled_from_the_samples_alone() {
     let mut sketch = net();
-    // A hundredth of the range: sums of inputs at its ends are some hundred times as large.
-    let samples = sketch.samples(40, -0.03, 0.03);
-    let accumulators: Vec<_> = Accumulator::powers_of_two().filter(|ring| ring.bits() <= 25).collect();
-    let narrow = QuantizationOptions { accumulators, ..options(true) };
-    let network = compiled(&sketch, &samples, &narrow).unwrap();
-    assert_eq!(network.made(), 0);
-    assert!(network.reached().unwrap().is_met());
+    // Sums of inputs at the ends of the range are some twenty times as large.
+    let samples = sketch.samples(40, -0.2, 0.2);
+    let with_rings = |most: u32| {
+        let accumulators: Vec<_> = Accumulator::powers_of_two().filter(|ring| ring.bits() <= most).collect();
+        compiled(&sketch, &samples, &QuantizationOptions { accumulators, ..options(true) })
+    };
+    let most = (18..=41).find(|most| with_rings(*most).is_ok()).unwrap();
+    let network = with_rings(most).unwrap();
+    assert!(network.made() == 0 && network.reached().unwrap().is_met());
+    assert!(with_rings(41).unwrap().made() > 0);
     // Where neither has room the remedy for tables is named.
-    let accumulators: Vec<_> = Accumulator::powers_of_two().filter(|ring| ring.bits() <= 18).collect();
-    let narrower = QuantizationOptions { accumulators, ..options(true) };
-    let refused = compiled(&sketch, &samples, &narrower).unwrap_err();
+    let refused = with_rings(most - 1).unwrap_err();
     assert!(refused.fix().contains("drop --input-range"), "{refused}; {}", refused.fix());
 }
