@@ -156,7 +156,8 @@ fn a_server_keeps_nothing_that_it_made_with_a_client_that_cheats() {
 #[test]
 fn a_client_keeps_nothing_that_it_made_with_a_server_that_cheats() {
     let world = World::new(Mode::Cheetah(Rounding::Exact), &QuantizationOptions::powers_of_two());
-    let honest = |service: &mut Responder, channel: &mut Cheating| assert!(answer(service, channel).is_none());
+    let honest =
+        |service: &mut Responder, channel: &mut Cheating| assert!(answer(service, channel).is_none());
     world.session(1, honest, |requester, channel| drop(requester.keep(channel).unwrap()));
     assert_eq!(world.held(Party::Client), 1);
     let cheating = |service: &mut Responder, channel: &mut Cheating| {

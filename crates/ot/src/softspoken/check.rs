@@ -161,8 +161,10 @@ mod tests {
             });
             let q: Vec<Block> = q.collect();
             let t = [&t[..], x].concat();
-            let corrections: Vec<Block> =
-                (0..32).flat_map(|tree| (0..blocks).map(move |block| (tree, block))).map(|(tree, block)| error(tree, block)).collect();
+            let corrections: Vec<Block> = (0..32)
+                .flat_map(|tree| (0..blocks).map(move |block| (tree, block)))
+                .map(|(tree, block)| error(tree, block))
+                .collect();
             if number == 0 {
                 receiver.hide(&corrections, &t);
                 sender.hide(&corrections, &q);
@@ -176,9 +178,9 @@ mod tests {
             first += blocks;
         }
         let proof = receiver.prove();
-        let delta = (0..TRANSPOSE_ROWS).filter(|r| checked(r / FIELD_BITS)).fold(Block::ZERO, |kept, r| {
-            kept ^ Block(delta.0 & 1 << r)
-        });
+        let delta = (0..TRANSPOSE_ROWS)
+            .filter(|r| checked(r / FIELD_BITS))
+            .fold(Block::ZERO, |kept, r| kept ^ Block(delta.0 & 1 << r));
         sender.verify(delta, &proof)
     }
 
@@ -234,7 +236,9 @@ mod tests {
         let one = batch(0, 100, Choices::Given);
         let proof = one.prove();
         assert!(one.verify(delta(), &proof));
-        for other in [batch(1, 100, Choices::Given), batch(0, 101, Choices::Given), batch(0, 100, Choices::Random)] {
+        for other in
+            [batch(1, 100, Choices::Given), batch(0, 101, Choices::Given), batch(0, 100, Choices::Random)]
+        {
             assert!(!other.verify(delta(), &proof));
         }
         for byte in 0..PROOF_BYTES {

@@ -2,9 +2,9 @@
 
 use lanner_primitives::Block;
 
-use super::{TREES, leaves};
 use super::punctured::PUNCTURE_BLOCKS;
 use super::small_field::STRIPE;
+use super::{TREES, leaves};
 
 /// Bytes that complete the trees, which come first in their message.
 pub(super) const SUMS_BYTES: usize = TREES * PUNCTURE_BLOCKS * Block::BYTES;

@@ -75,7 +75,14 @@ impl CotReceiver {
 
         let mut batch = Batch::new(&self.context, self.position, count, choices);
         let mut corrections = vec![Block::ZERO; Choices::Random.trees()];
-        self.stripe(&mut rooms[0], self.position, Choices::Random, &mut [], &mut rows[..ROWS], &mut corrections);
+        self.stripe(
+            &mut rooms[0],
+            self.position,
+            Choices::Random,
+            &mut [],
+            &mut rows[..ROWS],
+            &mut corrections,
+        );
         batch.hide(&corrections, &rows[..ROWS]);
         self.position += 1;
         // R -> S: corrections of what hides the proof
