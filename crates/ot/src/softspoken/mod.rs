@@ -24,8 +24,6 @@
 //! `delta` has its lowest bit set so that it can be a garbling offset too (127 bits of it are secret); the first level of
 //! each tree is the base OTs' keys themselves.
 
-#[cfg(test)]
-mod cheating;
 mod check;
 mod leaves;
 mod messages;
@@ -33,6 +31,8 @@ pub mod punctured;
 mod receiver;
 mod sender;
 pub mod small_field;
+#[cfg(test)]
+mod tests;
 
 use lanner_primitives::Block;
 use rand_core::CryptoRng;
