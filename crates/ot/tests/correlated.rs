@@ -232,5 +232,5 @@ fn the_wire_bytes_are_the_recorded_ones() {
         },
     );
     assert_eq!(ca.digest(), "6a3bbfdefe6beb85d6040efc906dc71a68102b6498da6921378290e5bd423fb7");
-    assert_eq!(cb.digest(), "c93c7c071bd4169a871caa9374d14d4ac7b628fedfaf60145b93f7a87cdaf948");
+    assert_eq!(cb.digest(), "6cec7ea33e18d08bca8e1e6ff464a835608f44dc71260e3ba609185e4dcbeac5");
 }
