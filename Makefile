@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-all lint bench bench-peers bench-against endurance docs wheel reproduce sbom audit clean help
+.PHONY: setup install demo test check test-all lint bench bench-peers bench-against endurance docs wheel reproduce sbom audit clean help
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -13,7 +13,6 @@ BIN := $(VENV)/bin
 LOCK := python/requirements.lock
 DOCS := target/docs-venv
 DOCS_LOCK := python/requirements-docs.lock
-WHEELS := target/wheels
 BENCH := target/bench
 PEERS := target/peers
 PEERS_PYTHON ?= $(PYTHON)
@@ -31,18 +30,18 @@ SHAPED := mnist_a,mnist_b,mnist_c,mnist_d,cifar10_minionn,resnet20
 # The same of mode tabula, each predicted once: material is hundreds of megabytes.
 LOOKED_UP := mnist_d,lenet,cifar10_minionn,resnet32
 
-# Every file that the wheel is built from, and the folders, whose times change when a file is removed.
-SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( -type d -o -name '*.rs' -o -name '*.toml' \
-    -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' -o -name '*.onnx' -o -name NOTICE \
-    -o -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' \) -print) \
-    Cargo.toml Cargo.lock pyproject.toml rust-toolchain.toml README.md LICENSE-APACHE LICENSE-MIT
+# Every file that the native module is built from, and the folders, whose times change when a file is removed.
+NATIVE_SOURCES := $(shell find crates \( -type d -o -name '*.rs' -o -name '*.toml' -o -name '*.json' \) -print) \
+    Cargo.toml Cargo.lock pyproject.toml rust-toolchain.toml
 
 PYTHON_FOLDERS := $(wildcard python models tools examples deploy)
 
-# The tests of these crates link nothing of Python's; lanner-py is tested through the installed package.
-CARGO_TEST := $(CARGO) test --locked --workspace --exclude lanner-py
+# All crates at once, the native module, too, which has no tests of its own: so all are built with the same features.
+CRATES := --locked --workspace --features lanner-py/extension-module
+CARGO_TEST := $(CARGO) test $(CRATES) --lib --tests
+CARGO_DOCTEST := $(CARGO) test $(CRATES) --doc
 EXAMPLE := $(CARGO) run --release --locked --quiet --example
-PYTEST := $(BIN)/python -m pytest python/tests tools/tests
+PYTEST := $(BIN)/python -m pytest --quiet
 
 # A wheel of which every byte follows from the sources and the tools' versions: no date, and no path of this machine.
 # Registry and checkout are named /cargo and /lanner in what panics and assertions say of their places.
@@ -53,7 +52,7 @@ REPRODUCIBLE = SOURCE_DATE_EPOCH=315532800 CARGO_INCREMENTAL=0 \
     CFLAGS="-ffile-prefix-map=$(CURDIR)=/lanner -ffile-prefix-map=$(CARGO_FOLDER)=/cargo"
 BUILD_WHEEL = $(BIN)/maturin build --release --locked --interpreter $(BIN)/python --sbom-include $(SBOM)
 
-setup: $(VENV)/.installed ## create .venv and install the locked requirements and this package into it
+setup: $(VENV)/.installed ## create .venv and install the locked requirements and this package into it, as tests want it
 
 $(VENV)/.requirements: $(LOCK)
 	@PYTHON="$(PYTHON)" CARGO="$(CARGO)" tools/preflight
@@ -61,27 +60,48 @@ $(VENV)/.requirements: $(LOCK)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(LOCK)
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.requirements $(SOURCES)
-	@PYTHON="$(PYTHON)" CARGO="$(CARGO)" tools/preflight
-	rm -rf $(WHEELS)
-	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(WHEELS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(WHEELS)/lanner-*.whl
+# The environment imports python/src as it is; only a change of Rust needs the module again. It is one of two builds: that of the tests' profile
+# takes two minutes, that of a wheel is up to twice as fast. Whichever was made last is what .venv has.
+INSTALL = PYTHON="$(PYTHON)" CARGO="$(CARGO)" tools/preflight && PATH="$(abspath $(BIN)):$$PATH" MATURIN_PEP517_ARGS="--locked $(1)" \
+    $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+
+$(VENV)/.installed: $(VENV)/.requirements $(NATIVE_SOURCES)
+	@$(call INSTALL,--profile dev)
+	@rm -f $(VENV)/.optimised
+	@touch $@
+
+install: $(VENV)/.optimised ## as setup, with the module as a wheel has it: takes longer to build and less to run
+$(VENV)/.optimised: $(VENV)/.requirements $(NATIVE_SOURCES)
+	@$(call INSTALL,--release)
+	@rm -f $(VENV)/.installed
 	@touch $@
 
 demo: setup ## classify real handwritten digits privately: a server and a client on this machine
 	@$(BIN)/lanner demo
 
-test: setup ## every Rust and Python test but the long ones
+test: setup ## every test but the long ones, in ten minutes from nothing on two cores
 	$(CARGO_TEST) -- --quiet
-	$(PYTEST) --quiet -m "not slow"
+	$(CARGO_DOCTEST) -- --quiet
+	$(PYTEST) -m "not slow and not alone" -n 2 --dist loadfile
+	$(PYTEST) -m "not slow and alone"
 	@echo "make test: every Rust and Python test passed."
 
 test-all: setup ## the long tests too
-	$(CARGO_TEST) --lib --bins --tests --examples -- --quiet --include-ignored
-	$(CARGO_TEST) --doc -- --quiet
+	LANNER_ATTACKS=all $(CARGO_TEST) --bins --examples -- --quiet --include-ignored
+	$(CARGO_DOCTEST) -- --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target/fuzz
-	$(PYTEST) --quiet
+	$(PYTEST)
 	@echo "make test-all: every Rust and Python test passed, the long ones included."
+
+# Of Rust, the crates that have changes since the last commit, without those that use them; of Python, the unit tests.
+check: setup ## in two minutes: formatting, lints, and the unit tests of what changed
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
+	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
+	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
+	$(BIN)/python tools/changed.py | xargs --no-run-if-empty $(CARGO) test --locked --quiet --lib
+	$(PYTEST) -m "not slow and not alone" -n 2 python/tests/unit
+	@echo "make check: nothing to complain of in what changed."
 
 lint: $(VENV)/.requirements ## formatting, lints and types of both languages, direction of dependencies, links
 	$(CARGO) fmt --all --check
@@ -96,7 +116,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	@echo "make lint: nothing to complain of."
 
 # A benchmark that fails is told on the page, and by the last line's exit code.
-bench: setup ## measure everything on this machine (two hours; more where LANNER_DATA names test sets) and write docs/benchmarks.md
+bench: install ## measure everything on this machine (two hours; more where LANNER_DATA names test sets) and write docs/benchmarks.md
 	rm -rf $(BENCH)
 	mkdir -p $(BENCH)
 	$(EXAMPLE) ring_bench -p lanner-ring -- --json > $(BENCH)/ring.jsonl
@@ -126,13 +146,13 @@ $(PEERS)/.requirements: tools/peers/requirements.txt
 	@touch $@
 
 # PEERS_ONLY=mnist_d,vgg16 compares these networks and leaves the page's others as they are.
-bench-peers: setup $(PEERS)/.requirements ## the same networks in SecretFlow-SPU by turns with ours, into docs/benchmarks.md
+bench-peers: install $(PEERS)/.requirements ## the same networks in SecretFlow-SPU by turns with ours, into docs/benchmarks.md
 	rm -f $(PEERS)/peers.json
 	-$(BIN)/python tools/peers/compare.py --python $(PEERS)/venv/bin/python $(if $(PEERS_ONLY),--only $(PEERS_ONLY)) --save $(PEERS)/peers.json
 	$(BIN)/python -m lanner.benchmarks.collect --peers $(PEERS)/peers.json --json docs/benchmarks.json --page docs/benchmarks.md
 
-# BEFORE names a checkout of the older build, in which `make setup` was run.
-bench-against: setup ## an older build and this one by turns, into docs/benchmarks.md
+# BEFORE names a checkout of the older build, in which `make install` was run, or `make setup` before there was that.
+bench-against: install ## an older build and this one by turns, into docs/benchmarks.md
 	@test -n "$(BEFORE)" || { echo "make bench-against: name a checkout of the older build, as in 'make bench-against BEFORE=../before'." >&2; exit 1; }
 	mkdir -p $(BENCH)
 	$(BIN)/python tools/against.py --before $(BEFORE) --save $(BENCH)/versions.json
@@ -141,7 +161,7 @@ bench-against: setup ## an older build and this one by turns, into docs/benchmar
 # ONLY=soak,kill runs these trials, SCALE=0.1 a tenth of each; of the others the page tells the records that are kept. Some want root, and some
 # cargo-fuzz, Miri or a C compiler: a trial that cannot be run here says so, on the page too. FUZZ_TARGETS=plan,graph fuzzes these targets, and
 # SOAK_MODES=falcon soaks this mode: the record keeps what it has of the others.
-endurance: setup ## five hours or more of trials: many clients, soak, deaths, bad links, fuzzing; writes docs/reliability.md
+endurance: install ## five hours or more of trials: many clients, soak, deaths, bad links, fuzzing; writes docs/reliability.md
 	PYTHONPATH=tools:python/tests $(BIN)/python -m endurance $(if $(ONLY),--only $(ONLY)) --scale $(SCALE) \
 	    --save $(ENDURANCE) --page docs/reliability.md
 

@@ -2,7 +2,7 @@
 
     python tools/against.py --before FOLDER [--only NAME,...] [--turns N] --save FILE
 
-FOLDER is a checkout of the older build in which `make setup` was run. FILE is what
+FOLDER is a checkout of the older build in which `make install` was run. FILE is what
 `python -m lanner.benchmarks.collect --versions` takes. Benchmarks are those of `lanner bench` in mode `cheetah`, exact,
 which the two builds must have by the same names; every result is compared with the fixed-point reference outside the
 clock. Those of transfers alone are the medians of `relu_bench`, of both parties in one process.
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     before: Path = options.before.resolve()
     if not (before / ".venv" / "bin" / "lanner").is_file():
-        sys.stderr.write(f"{before} has no build; run 'make setup' there\n")
+        sys.stderr.write(f"{before} has no build; run 'make install' there\n")
         return 1
     only = None if options.only is None else options.only.split(",")
     document: dict[str, Any] = {"machine": machine(), "before": _commit(before), "now": _commit(ROOT), "rows": []}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 LAYERS: dict[str, frozenset[str]] = {
-    "ground": frozenset({"wire", "primitives", "ring"}),
+    "ground": frozenset({"process", "wire", "primitives", "ring"}),
     "leaves": frozenset({"bfv", "share", "ot", "gc", "dpf"}),
     "composition": frozenset({"protocol"}),
     "compile": frozenset({"graph", "plan"}),
@@ -27,12 +27,21 @@ LAYERS: dict[str, frozenset[str]] = {
 }
 """From the lowest layer to the highest; crates by the name of their folder."""
 
-SIDEWAYS = frozenset({("plan", "graph"), ("session", "net"), ("session", "store"), ("store", "net")})
+SIDEWAYS = frozenset(
+    {
+        ("primitives", "process"),
+        ("wire", "process"),
+        ("plan", "graph"),
+        ("session", "net"),
+        ("session", "store"),
+        ("store", "net"),
+    }
+)
 """The only arrows inside a layer, from, to."""
 
 NARROWED: dict[str, frozenset[str]] = {
     "graph": frozenset(),  # A model's arithmetic without any cryptography.
-    "net": frozenset({"wire"}),  # A transport knows frames, not what is in them.
+    "net": frozenset({"process", "wire"}),  # A transport knows frames, not what is in them.
 }
 """Crates that may use less than their layer allows."""
 

@@ -26,9 +26,20 @@ HELM = "helm.sh/helm/v3/cmd/helm@v3.22.0"
 #: The oldest version of Kubernetes that the chart takes.
 KUBERNETES = "1.30.0"
 
+#: The commitment that stands for that of a model of one's own: no model has it.
+COMMITMENT = "0" * 64
+
+#: What a release of servers must be told: its model, and where its object store is.
+SERVED = (
+    "server.models[0].name=digits",
+    "server.models[0].file=digits.lanner",
+    f"server.models[0].commitment={COMMITMENT}",
+    "networkPolicy.store.to[0].ipBlock.cidr=192.0.2.10/32",
+)
+
 #: The release that each manifest is, and the settings that it has.
 RELEASES: Mapping[str, tuple[str, Sequence[str]]] = {
-    "servers.yaml": ("lanner-wire4", ()),
+    "servers.yaml": ("lanner-wire4", SERVED),
     "gateways.yaml": ("lanner", ("server.enabled=false", "gateway.enabled=true")),
 }
 

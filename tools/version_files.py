@@ -22,7 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 import lanner
 from lanner.benchmarks.kernel_times import table
 from lanner.cli.build import build_facts
-from lanner.estimate import KERNELS
+from lanner.kernel_times import KERNELS
 
 #: A time that does not come, for material that would expire. It is 2^52 seconds after 1970.
 NEVER = 1 << 52

@@ -1,6 +1,7 @@
 //! After the handshake: every message of either party, changed in every way.
 
-use lanner_attacks::guard;
+use std::collections::BTreeSet;
+
 use lanner_attacks::lanes::Lanes;
 use lanner_attacks::models::{
     Subject, best, circuits, encrypted, faithful, frequency, likely, lookups, probability, products, several,
@@ -10,6 +11,7 @@ use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
 use lanner_attacks::verdict::Failure;
+use lanner_attacks::{extent, guard};
 use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials, Rounding};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
@@ -44,8 +46,14 @@ fn attack_victim(
     mutations: &[Mutation],
 ) {
     let attacked = frames.iter().enumerate().filter(|(_, frame)| kinds(frame.kind.0));
-    for (index, frame) in attacked {
-        for mutation in mutations {
+    let (mut met, every) = (BTreeSet::new(), extent::is_whole());
+    for (number, (index, frame)) in attacked.enumerate() {
+        // Every way for the first message of its kind; one after the other for those behind it.
+        let in_every_way = every || met.insert(frame.kind.0);
+        for (way, mutation) in mutations.iter().enumerate() {
+            if !in_every_way && way != number % mutations.len() {
+                continue;
+            }
             let Some(attack) = Attack::on(frames, index, *mutation, conversation) else { continue };
             let what = format!("{victim:?}: message {index} ({:02x}), {mutation:?}", frame.kind.0);
             let failure = suffer(conversation, victim, &attack, &what);
@@ -150,7 +158,7 @@ fn attack_preparation(victim: Victim) {
 #[test]
 fn either_party_of_a_prediction_by_transfers_refuses_or_goes_on() {
     for (subject, runs) in [(transfers(), 600), (faithful(), 600), (products(), 300), (lookups(), 600)] {
-        let conversation = Conversation::prepared_predictions(&subject, runs);
+        let conversation = Conversation::prepared_predictions(&subject, extent::of(runs));
         attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
         check_honest(&subject);
     }
@@ -194,7 +202,7 @@ const RUNS: usize = 800;
 
 #[test]
 fn either_party_of_comparisons_refuses_or_goes_on() {
-    for conversation in comparisons(RUNS) {
+    for conversation in comparisons(extent::of(RUNS)) {
         attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
     }
 }

@@ -14,6 +14,8 @@ from helpers.callers import Caller
 from helpers.digits import DigitModels, compile_digit_models
 from helpers.models import save_model, tiny_classifier, tiny_samples
 from helpers.processes import Serving, gateway, serving
+from helpers.times import pytest_runtest_call as pytest_runtest_call
+from lanner.kernel_times import SHIPPED, VARIABLE
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -83,6 +85,12 @@ def call(gate: Serving) -> Caller:
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep every test's keys and material apart, and away from the user's."""
     monkeypatch.setenv("LANNER_HOME", str(tmp_path / "lanner-state"))
+
+
+@pytest.fixture(autouse=True)
+def _shipped_kernel_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimate, and have mode auto choose, as on any other machine; nothing is measured."""
+    monkeypatch.setenv(VARIABLE, SHIPPED)
 
 
 def _compiled(factory: pytest.TempPathFactory, name: str, **options: object) -> Path:

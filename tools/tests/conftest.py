@@ -5,3 +5,5 @@ from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TOOLS), str(TOOLS / "peers"), str(TOOLS.parent / "models")]
+
+from helpers.times import pytest_runtest_call as pytest_runtest_call  # noqa: E402

@@ -20,6 +20,7 @@ import yaml
 
 from lanner.cli.parser import build_parser
 from lanner.errors import MisuseError
+from lanner.hosts import Hosts
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -118,7 +119,7 @@ def test_services_name_only_what_is_declared() -> None:
         assert set(service.get("secrets", ())) <= set(document["secrets"])
         assert set(service["networks"]) <= set(document["networks"])
         assert set(service.get("depends_on", ())) <= set(document["services"])
-        for volume in service["volumes"]:
+        for volume in service.get("volumes", ()):
             source = volume.split(":")[0]
             # Certificates and models are the user's; files with an ending of configuration are in this folder.
             assert source in document["volumes"] or source.startswith("./")
@@ -141,7 +142,25 @@ def test_services_have_no_rights_and_little_is_open() -> None:
 def test_prometheus_reads_where_the_server_serves_counters() -> None:
     server = read_yaml("compose.yaml")["services"]["server"]["command"]
     port = server[server.index("--metrics") + 1].rsplit(":", 1)[1]
-    assert read_yaml("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"] == [f"server:{port}"]
+    (target,) = read_yaml("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"]
+    assert target == f"server:{port}"
+    # It is answered under its own names alone.
+    arguments = build_parser().parse_args(server)
+    assert Hosts.of("0.0.0.0", arguments.metrics_name).include([target])  # noqa: S104 - compared, not bound
+    assert not Hosts.of("0.0.0.0").include([target])  # noqa: S104
+
+
+def test_gateway_is_asked_for_its_health_where_no_caller_is_and_keeps_nothing() -> None:
+    gateway = read_yaml("compose.yaml")["services"]["gateway"]
+    command = gateway["command"]
+    health = command[command.index("--health") + 1]
+    assert health.startswith("127.0.0.1:")
+    assert gateway["healthcheck"]["test"][-1] == f"http://{health}/healthz"
+    assert "volumes" not in gateway
+    (state,) = (mount for mount in gateway["tmpfs"] if mount.startswith("/var/lib/lanner:"))
+    assert {"uid=10001", "mode=0700", "size=256m"} <= set(state.split(":")[1].split(","))
+    (user,) = (line for line in instructions("RUN") if "useradd" in line)
+    assert "--uid 10001" in user
 
 
 @pytest.mark.parametrize("arguments", [("check", "config", "prometheus.yml"), ("check", "rules", "alerts.yml")])

@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,16 @@ import render_chart
 import yaml
 
 from lanner.cli.build import build_facts
+from lanner.cli.offered import Offered
 from lanner.cli.parser import build_parser
 from lanner.cli.serve import DRAIN_SECONDS
-from lanner.gateway.listening import DRAIN_SECONDS as GATEWAY_DRAIN_SECONDS
+from lanner.gateway.web import DRAIN_SECONDS as GATEWAY_DRAIN_SECONDS
+from lanner.hosts import Hosts
 
 Document = dict[str, Any]
+
+
+PROBES = ("startup", "readiness", "liveness")
 
 
 def documents(text: str) -> list[Document]:
@@ -109,8 +114,59 @@ def test_probes_ask_what_is_listened_on() -> None:
         entry = container(part)
         ports = {each["name"]: each["containerPort"] for each in entry["ports"]}
         assert entry["args"][entry["args"].index(option) + 1] == f"0.0.0.0:{ports[port]}"
-        asked = [entry[f"{probe}Probe"].get("httpGet") for probe in ("startup", "readiness", "liveness")]
-        assert {each["port"] for each in asked if each} == {port}
+    asked = [container("server")[f"{probe}Probe"]["httpGet"]["port"] for probe in PROBES]
+    assert asked == ["metrics"] * 3
+
+
+def test_metrics_are_read_under_the_names_that_their_service_gives_and_under_addresses() -> None:
+    entry = container("server")
+    given = {"POD_NAME": "lanner-wire4-0", "POD_NAMESPACE": "clinic"}
+    fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in entry["env"]}
+    assert fields == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
+    arguments = build_parser().parse_args(
+        [re.sub(r"\$\((\w+)\)", lambda found: given[found[1]], word) for word in entry["args"]]
+    )
+    (service,) = (each["metadata"]["name"] for each in ALL if each["spec"].get("clusterIP") == "None")
+    hosts = Hosts.of("0.0.0.0", arguments.metrics_name)  # noqa: S104 - compared, not bound
+    for end in ("", ".clinic", ".clinic.svc", ".clinic.svc.cluster.local"):
+        assert hosts.include([f"lanner-wire4-0.{service}{end}:9400"])
+    assert hosts.include(["192.0.2.7:9400"])
+    assert not hosts.include([f"lanner-wire4-0.{service}.evil.example:9400"])
+
+
+def test_probes_of_a_gateway_ask_what_no_caller_reaches() -> None:
+    entry = container("gateway")
+    health = entry["args"][entry["args"].index("--health") + 1]
+    assert health.startswith("127.0.0.1:")
+    assert {each["containerPort"] for each in entry["ports"]} == {8080}
+    for probe, path in zip(PROBES, ("healthz", "readyz", "healthz"), strict=True):
+        asked = entry[f"{probe}Probe"]
+        assert asked["exec"]["command"] == ["python", "/opt/lanner/health.py", f"http://{health}/{path}"]
+        # It waits for four seconds; what is not said is one.
+        assert asked["timeoutSeconds"] == 5
+
+
+def test_server_is_told_which_model_must_be_in_the_file() -> None:
+    model = Offered.parse(container("server")["args"][1])
+    assert model == Offered("digits", "/models/digits.lanner", render_chart.COMMITMENT)
+
+
+def test_state_of_a_gateway_is_in_memory_and_bounded() -> None:
+    volumes = {each["name"]: each["emptyDir"] for each in pod("gateway")["volumes"] if "emptyDir" in each}
+    assert set(volumes) == {"state", "token", "scratch"}
+    for volume in volumes.values():
+        assert volume["medium"] == "Memory"
+        assert volume["sizeLimit"]
+
+
+def test_ways_out_are_names_and_the_store_or_the_servers() -> None:
+    dns = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}]
+    ports = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
+    for part, more in (
+        ("server", {"ports": [{"protocol": "TCP", "port": 443}], "to": [{"ipBlock": {"cidr": "192.0.2.10/32"}}]}),
+        ("gateway", {"ports": [{"protocol": "TCP", "port": 7400}]}),
+    ):
+        assert named("NetworkPolicy", part)["spec"]["egress"] == [{"ports": ports, "to": dns}, more]
 
 
 def test_volumes_are_declared_and_state_is_of_one_server() -> None:
@@ -210,7 +266,8 @@ def test_releases_that_are_not_apart_are_found() -> None:
 
 @pytest.mark.slow
 def test_two_versions_are_two_releases_that_stay_apart() -> None:
-    settings = {"lanner-wire4": (), "lanner-wire5": ("wire=5", "image.tag=0.3.0", "gateway.enabled=true")}
+    newer = ("wire=5", "image.tag=0.3.0", "gateway.enabled=true")
+    settings = {"lanner-wire4": render_chart.SERVED, "lanner-wire5": (*render_chart.SERVED, *newer)}
     try:
         rendered = [render_chart.template(release, given) for release, given in settings.items()]
     except render_chart.NoHelmError as error:
@@ -273,6 +330,16 @@ def test_values_of_the_page_about_sizes_are_taken() -> None:
             jsonschema.validate(yaml.safe_load(text.replace("replicas", "replica")), schema)
 
 
+def test_values_that_a_release_must_have_are_taken() -> None:
+    schema = json.loads((render_chart.CHART / "values.schema.json").read_text(encoding="utf-8"))
+    page = (render_chart.DEPLOY / "README.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    jsonschema.validate(yaml.safe_load(text.replace("sha256:...", f"sha256:{render_chart.COMMITMENT}")), schema)
+    for shown, wrong in (("607d24", "607d2"), ("digits.lanner", "models/digits.lanner"), ("sha256:...", "0.2.0")):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(yaml.safe_load(text.replace(shown, wrong)), schema)
+
+
 def test_sizes_that_the_page_explains_are_the_charts() -> None:
     values = yaml.safe_load((render_chart.CHART / "values.yaml").read_text(encoding="utf-8"))["server"]
     page = render_chart.DEPLOY.parent / "docs" / "how-to" / "serve-ten-thousand-clients.md"
@@ -297,7 +364,7 @@ def test_helm_renders_these_manifests_and_the_other_sources_of_models() -> None:
     no_fetch = "server.modelSource.fetch=null"
     for source, volume in (("claim", "persistentVolumeClaim"), ("secret", "secret")):
         settings = (no_fetch, f"server.modelSource.{source}=models", "server.clientAuthorities=clients")
-        rendered = render_chart.template("other", settings)
+        rendered = render_chart.template("other", (*render_chart.SERVED, *settings))
         assert rendered.returncode == 0, rendered.stderr
         found = documents(rendered.stdout)
         for document in found:
@@ -308,12 +375,61 @@ def test_helm_renders_these_manifests_and_the_other_sources_of_models() -> None:
         assert named("NetworkPolicy", "server", found)["spec"]["egress"] == []
         assert callable(build_parser().parse_args(spec["containers"][0]["args"]).command)
     for settings in ((no_fetch,), ("server.modelSource.claim=models",)):
-        refused = render_chart.template("other", settings)
+        refused = render_chart.template("other", (*render_chart.SERVED, *settings))
         assert refused.returncode != 0
         assert "give one of fetch, claim and secret" in refused.stderr
     misspelt = render_chart.template("other", ("server.replica=3",))
     assert misspelt.returncode != 0
     assert "replica" in misspelt.stderr
+
+
+@pytest.mark.slow
+def test_helm_refuses_models_without_commitment_and_a_store_that_is_nowhere() -> None:
+    try:
+        render_chart.helm()
+    except render_chart.NoHelmError as error:
+        pytest.skip(str(error))
+    *model, store = render_chart.SERVED
+    refusals: tuple[tuple[Sequence[str], str], ...] = (
+        ((), "digits has no commitment"),
+        ((*model[:2], "server.models[0].commitment=abc", store), "commitment"),
+        (model, "networkPolicy.store.to is empty"),
+        ((*render_chart.SERVED, "image.digest=sha256:abc"), "digest"),
+    )
+    for settings, said in refusals:
+        refused = render_chart.template("other", settings)
+        assert refused.returncode != 0
+        assert said in refused.stderr
+
+
+@pytest.mark.slow
+def test_digests_take_the_place_of_tags() -> None:
+    digests = [f"sha256:{digit * 64}" for digit in "ab"]
+    settings = (
+        *render_chart.SERVED,
+        "gateway.enabled=true",
+        "image.repository=registry.example:5000/lanner",
+        f"image.digest={digests[0]}",
+        f"server.modelSource.fetch.digest={digests[1]}",
+        "networkPolicy.servers[0].ipBlock.cidr=192.0.2.11/32",
+    )
+    try:
+        rendered = render_chart.template("other", settings)
+    except render_chart.NoHelmError as error:
+        pytest.skip(str(error))
+    assert rendered.returncode == 0, rendered.stderr
+    found = documents(rendered.stdout)
+    for document in found:
+        check(document)
+    own = f"registry.example:5000/lanner@{digests[0]}"
+    images = [
+        [each["image"] for each in (*spec["initContainers"], *spec["containers"])]
+        for spec in (pod("server", found), pod("gateway", found))
+    ]
+    assert images == [[f"rclone/rclone@{digests[1]}", own], [own, own]]
+    assert named("NetworkPolicy", "gateway", found)["spec"]["egress"][1]["to"] == [
+        {"ipBlock": {"cidr": "192.0.2.11/32"}}
+    ]
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ mod phase;
 mod sealing;
 
 pub use blinding::Blinding;
-#[cfg(any(test, feature = "broken-seal"))]
+#[cfg(any(test, debug_assertions))]
 #[doc(hidden)]
 pub use blinding::Defect;
 pub use budget::Budget;

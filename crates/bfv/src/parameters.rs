@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use lanner_process::{MOST_FORKS, PerProcess};
 use lanner_ring::{Modulus, RnsBasis};
 use serde::{Deserialize, Serialize};
 
@@ -69,9 +70,11 @@ impl ParameterSet {
     /// # Errors
     /// None for the sets above: the tests build each of them.
     pub fn parameters(self) -> Result<Parameters, BfvError> {
-        static BUILT: Mutex<BTreeMap<ParameterSet, Parameters>> = Mutex::new(BTreeMap::new());
+        static BUILT: PerProcess<Mutex<BTreeMap<ParameterSet, Parameters>>> =
+            PerProcess::new([const { Mutex::new(BTreeMap::new()) }; MOST_FORKS]);
+        let Some(built) = BUILT.get() else { return self.build() };
         // What is in it is whole, whoever panicked.
-        let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut built = built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(parameters) = built.get(&self) {
             return Ok(parameters.clone());
         }

@@ -1,9 +1,7 @@
 //! Every message of one layer has the bytes that an independent implementation in big integers gives it
 //! (`vectors/bfv.py`): the scheme is the documented one, and no wire form changes unnoticed.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeMap;
 
 use lanner_bfv::{

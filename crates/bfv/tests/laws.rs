@@ -1,9 +1,6 @@
 //! The scheme acts on encrypted slots as arithmetic modulo `t` does on clear ones.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{SMALL_T, Setting, rotated, set_b, small, swapped};
+use crate::common::{self, SMALL_T, Setting, rotated, set_b, small, swapped};
 use lanner_bfv::{
     BfvError, CoefficientEncoder, ExtendedCombination, ExtendedCombinations, Factor, HoistedTerms,
     LinearCombination, Multiplier, PeriodicMultiplier, PlaintextModulus, Product,

@@ -1,9 +1,6 @@
 //! Every operation acts on ciphertexts of any number of limbs as on those of all, with the same keys.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Setting, rotated, set_b, swapped};
+use crate::common::{Setting, rotated, set_b, swapped};
 use lanner_bfv::{
     BfvError, Ciphertext, EvaluationKeys, ExtendedCombination, ExtendedCombinations, LinearCombination,
     NeededKey, NoiseBound, ParameterSet,

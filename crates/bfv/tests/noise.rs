@@ -1,9 +1,6 @@
 //! Measured noise stays below the carried bound under worst-case weights, and noise past the bound makes decryption fail.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Setting, set_b};
+use crate::common::{Setting, set_b};
 use lanner_bfv::{
     Ciphertext, CoefficientEncoder, ExtendedCombination, LinearCombination, NoiseBound, ParameterSet,
     SecretKey,

@@ -1,5 +1,4 @@
 //! Coefficient products with masked phases: right shares, uniform phases, and nothing of the weights for the owner of the key.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use lanner_bfv::function_privacy::{CIPHERTEXT_BITS, PhaseModulus, PhaseSealing};
 use lanner_bfv::halves::{C0, InputModulus};

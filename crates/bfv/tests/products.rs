@@ -1,9 +1,6 @@
 //! Products of ciphertexts are products of what they encrypt, with noise below and near its bound.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{SMALL_T, Setting, rotated, small, values};
+use crate::common::{self, SMALL_T, Setting, rotated, small, values};
 use lanner_bfv::{
     BfvError, Ciphertext, CoefficientEncoder, EvaluationKeys, LinearCombination, NeededKey, NoiseBound,
     ParameterSet, Parameters, PlaintextModulus,

@@ -1,9 +1,6 @@
 //! Random programs give on ciphertexts what they give on clear slots, and their noise stays below the carried bound.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Setting, rotated, set_b, swapped};
+use crate::common::{self, Setting, rotated, set_b, swapped};
 use lanner_bfv::{Ciphertext, EvaluationKeys};
 use proptest::prelude::*;
 

@@ -1,9 +1,6 @@
 //! Every wire form has its exact length, comes back as it was, and nothing else is accepted.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{SMALL_T, Setting, set_b, small};
+use crate::common::{SMALL_T, Setting, set_b, small};
 use lanner_bfv::{
     BfvError, Blinding, CoefficientEncoder, EvaluationKeys, GaloisElement, NeededKey, NoiseBound,
     ParameterSet, Parameters, PlaintextModulus, PublicKey, SealedCiphertext, SecretKey, SeededCiphertext,

@@ -1,5 +1,4 @@
 //! Keys that two parties grow together are shares of comparisons, for every point and every threshold.
-#![allow(clippy::unwrap_used)]
 
 use lanner_dpf::{Corrections, GROUP, Growth, Keys, MAX_BITS, SECURITY_BITS, Salts, Shape, WORDS};
 use lanner_primitives::{Block, Prg, Seed};

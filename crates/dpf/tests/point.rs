@@ -1,5 +1,4 @@
 //! Point functions whose keys two parties grow together are shares of unit vectors, for every point.
-#![allow(clippy::unwrap_used)]
 
 use lanner_dpf::{GROUP, MAX_BITS, POINT_WORDS, PointGrowth, PointKeys, PointShape, SECURITY_BITS, Salts};
 use lanner_primitives::{Block, Prg, Seed};

@@ -1,11 +1,8 @@
 //! Garbled evaluation equals clear evaluation, on every backend, byte for byte.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::check;
 use lanner_gc::{CircuitBuilder, Wire};
 use proptest::prelude::*;
-use support::check;
 
 /// Gate `kind` of every pair of kinds of operands: evaluator's, garbler's, constants, their inverses.
 #[test]

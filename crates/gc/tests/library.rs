@@ -1,15 +1,12 @@
 //! The circuits of the library against their integer twins, and their numbers of AND gates.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{backends, clear, garble, prg};
 use lanner_gc::library::{
     MaskedCircuit, Sharing, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip,
     max_pool_relu_rescale, max_pool_rescale, positive, relu_clip, relu_rescale, rescale, signed_bound, top_k,
 };
 use lanner_primitives::{Bits, Prg, Ring};
 use rand_core::Rng;
-use support::{backends, clear, garble, prg};
 
 const PRIMES: [(u64, u32); 9] = [
     (114_689, 17),

@@ -1,15 +1,12 @@
 //! Properties whose loss would make a build insecure, and a digest of the bytes.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::collections::HashSet;
 
+use crate::support::{BATCH, Garbling, backends, clear, garble, prg};
 use lanner_gc::library::{max_pool_relu_rescale, relu_rescale};
 use lanner_gc::{Circuit, CircuitBuilder, Garbler, GcError};
 use lanner_primitives::{Bits, Block, Ring};
 use sha2::{Digest, Sha256};
-use support::{BATCH, Garbling, backends, clear, garble, prg};
 
 const INSTANCES: usize = 48;
 

@@ -1,16 +1,13 @@
 //! The circuit of softmax against its integer twin, for every sharing of its scores.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::collections::BTreeSet;
 
+use crate::support::{check, clear, prg};
 use lanner_gc::library::{
     Exponential, Mantissa, MaskedCircuit, Sharing, argmax_with_max, signed_bound, softmax, softmax_parts,
 };
 use lanner_primitives::Ring;
 use rand_core::Rng;
-use support::{check, clear, prg};
 
 const WIDTH: u32 = 8;
 const FRACTION: u32 = 14;

@@ -1,15 +1,12 @@
 //! Tables in bounded chunks, in pieces, from memory or from a function; and what is refused.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{BATCH, check, clear, garble, prg};
 use lanner_gc::library::{argmax, relu_rescale};
 use lanner_gc::{
     Backend, CHUNK_BYTES, Circuit, CircuitBuilder, Evaluator, Garbler, GcError, OutputDecoding, TableSource,
     TablesFrom, TablesInMemory, batches, chunk_lengths, evaluate, garble as garble_all,
 };
 use lanner_primitives::{Bits, Block, Ring};
-use support::{BATCH, check, clear, garble, prg};
 
 fn relu() -> Circuit {
     relu_rescale(Ring::Prime(1_032_193), 7).unwrap().circuit().clone()

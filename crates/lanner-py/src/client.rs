@@ -1,8 +1,9 @@
 //! A data owner's session.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lanner::{Client, ClientConfig, Error, ErrorKind, SetUpWatch, Watch};
+use lanner_process::Mark;
 use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,7 +16,8 @@ use crate::model::{Batch, json};
 pub(crate) struct NativeClient {
     manifest: String,
     watch: Watch,
-    client: Mutex<Option<Client>>,
+    client: Arc<Mutex<Option<Client>>>,
+    mark: Mark,
 }
 
 #[pymethods]
@@ -28,7 +30,7 @@ impl NativeClient {
             Ok((manifest, client.watch(), client))
         });
         let (manifest, watch, client) = connected.map_err(|error| raise(py, &error))?;
-        Ok(Self { manifest, watch, client: Mutex::new(Some(client)) })
+        Ok(Self { manifest, watch, client: Arc::new(Mutex::new(Some(client))), mark: Mark::here() })
     }
 
     fn manifest(&self) -> &str {
@@ -70,9 +72,10 @@ impl NativeClient {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let closed = py.detach(|| match self.lock().take() {
-            Some(client) => client.close(),
-            None => Ok(()),
+        let closed = py.detach(|| {
+            self.mark.check(CLIENT)?;
+            let closing = lock(&self.client).take();
+            closing.map_or(Ok(()), Client::close)
         });
         closed.map_err(|error| raise(py, &error))
     }
@@ -125,7 +128,11 @@ impl NativeClient {
         work: impl FnOnce(&mut Client) -> lanner::Result<T> + Send,
     ) -> PyResult<T> {
         let result = py.detach(|| {
-            let mut slot = self.lock();
+            // In a child that `fork` made, a thread that is not there may hold the lock.
+            self.mark.check(CLIENT)?;
+            // Such a thread has this one for ever, too: a session that it was changing is dropped in no child.
+            let client = Arc::clone(&self.client);
+            let mut slot = lock(&client);
             let client = slot.as_mut().ok_or_else(|| {
                 Error::new(ErrorKind::Misuse, "the session is closed").fix("open another Client")
             })?;
@@ -140,9 +147,11 @@ impl NativeClient {
         });
         result.map_err(|error| raise(py, &error))
     }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Client>> {
-        // A panic while the session was in use leaves it out of step; the next message will say so.
-        self.client.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
+
+fn lock(client: &Mutex<Option<Client>>) -> MutexGuard<'_, Option<Client>> {
+    // A panic while the session was in use leaves it out of step; the next message will say so.
+    client.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const CLIENT: &str = "this client";

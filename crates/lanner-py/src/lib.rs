@@ -77,6 +77,20 @@ mod _native {
         estimated.map(|document| document.to_string()).map_err(|error| super::error::raise(py, &error))
     }
 
+    /// The table of kernel times that comes with the build, as JSON.
+    #[pyfunction]
+    fn shipped_kernel_times(py: Python<'_>) -> PyResult<String> {
+        lanner::shipped_kernel_times().map_err(|error| super::error::raise(py, &error))
+    }
+
+    /// Which table of kernel times this is, or which comes with the build, as JSON.
+    #[pyfunction]
+    #[pyo3(signature = (kernels_json=None))]
+    fn describe_kernel_times(py: Python<'_>, kernels_json: Option<&str>) -> PyResult<String> {
+        let used = lanner::describe_kernel_times(kernels_json);
+        super::model::json(py, &used.map_err(|error| super::error::raise(py, &error))?)
+    }
+
     /// Why a graph cannot be compiled, as far as that is known before calibration: a JSON list of kind, what, where and fix.
     #[pyfunction]
     fn refusals(

@@ -1,16 +1,17 @@
 //! The data owner's side of a served model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lanner_net::{Address, ClientTls, Excerpt, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
 use lanner_primitives::Prg;
+use lanner_process::Mark;
 use lanner_protocol::Party;
 use lanner_session::executor::{ClientPlan, Outcome, Phase, StepCost};
 use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
 use lanner_session::requests::{MAX_TOGETHER, Meeting, Requester, Shelf};
-use lanner_store::{Limits as StockLimits, Pairing, Stock};
+use lanner_store::{Limits as StockLimits, Pairing, Stock, StoreError};
 use lanner_wire::{ChannelError, Refusal};
 use serde::Deserialize;
 
@@ -77,7 +78,8 @@ impl ClientConfig {
     }
 }
 
-/// A session with a server: keys are made and sent when it is opened, unless there is kept material to predict with.
+/// A session with a server: keys are made and sent when it is opened, unless there is kept material to predict with. It belongs to the
+/// process that opened it: in a child that `fork` made each call is [`ErrorKind::Misuse`], and nothing is sent, nor when it is dropped.
 pub struct Client {
     channel: TcpChannel,
     manifest: Manifest,
@@ -88,6 +90,7 @@ pub struct Client {
     /// Seconds that requests which run together should take at most.
     together_seconds: f64,
     longest_sent: Excerpt,
+    mark: Mark,
 }
 
 impl Client {
@@ -104,12 +107,14 @@ impl Client {
     /// # Errors
     /// As [`Self::connect`].
     pub fn connect_watched(config: &ClientConfig, watched: &SetUpWatch) -> Result<Self> {
+        let mark = Mark::here();
         lanner_session::use_all_cores();
         watched.begin();
         let address: Address = config.address.parse()?;
         let pin = config.pin_model.as_deref().map(parse_commitment).transpose()?;
         let keys = config.keys.as_deref().map(keys::read).transpose()?;
         let wait = limits(config.timeout)?;
+        let stock = config.state_dir.as_deref().map(stock).transpose()?;
         let mut channel = open(config, &address)?;
         watched.connected(channel.meter());
         let mut rng =
@@ -135,8 +140,7 @@ impl Client {
             let with_keys = requester.with_keys(keys, move || std::fs::read(&upload).ok());
             requester = with_keys.map_err(|error| Error::from(error).at(path.display().to_string()))?;
         }
-        if let Some(state_dir) = &config.state_dir {
-            let stock = Arc::new(Stock::new(state_dir, Party::Client, StockLimits::default()));
+        if let Some(stock) = stock {
             let meeting = meeting(&agreement, &model, peer_of(config, &address), None);
             requester = requester.with_shelf(Shelf::new(stock, meeting));
             requester.resume(&mut channel)?;
@@ -148,7 +152,7 @@ impl Client {
         // Each waits while the server is at work for the others.
         let together_seconds = TOGETHER_SECONDS.min(wait.stall.as_secs_f64() / 2.0);
         let longest_sent = Excerpt::default();
-        Ok(Self { channel, manifest, requester, watch, online: None, together_seconds, longest_sent })
+        Ok(Self { channel, manifest, requester, watch, online: None, together_seconds, longest_sent, mark })
     }
 
     /// The public half of the model.
@@ -162,6 +166,7 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Misuse`] if the session would hold too much; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn prepare(&mut self, count: usize) -> Result<()> {
+        self.mark.check(CLIENT)?;
         (0..count).try_for_each(|_| Ok(self.requester.prepare(&mut self.channel)?))
     }
 
@@ -171,6 +176,7 @@ impl Client {
     /// [`ErrorKind::Misuse`] without a state directory, or if it does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the
     /// server. What was kept before stays.
     pub fn keep(&mut self, count: usize) -> Result<Phases> {
+        self.mark.check(CLIENT)?;
         let mut phases = Phases::default();
         for _ in 0..count {
             phases.add(&self.requester.keep(&mut self.channel)?);
@@ -184,6 +190,7 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Misuse`] if the disk fails.
     pub fn stock(&self) -> Result<usize> {
+        self.mark.check(CLIENT)?;
         Ok(self.requester.stock()?)
     }
 
@@ -208,6 +215,7 @@ impl Client {
     /// # Errors
     /// As [`Self::stock`].
     pub fn together(&mut self) -> Result<usize> {
+        self.mark.check(CLIENT)?;
         let request = self.manifest.plan.samples.count();
         if self.requester.prepared() == 0 && self.requester.stock()? > 0
             || !Requester::can_overlap(&mut self.channel)
@@ -229,6 +237,7 @@ impl Client {
     /// # Errors
     /// As [`Self::predict`]; [`ErrorKind::Misuse`] if there are more, or none.
     pub fn predict_many(&mut self, samples: &[&[f32]], follow: usize) -> Result<Vec<Prediction>> {
+        self.mark.check(CLIENT)?;
         let batch = self.manifest.plan.samples.count();
         let requests = samples.chunks(batch).map(|together| self.manifest.request(together));
         let inputs = requests.collect::<Result<Vec<_>>>()?;
@@ -285,13 +294,25 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Transport`] if the connection is already gone.
     pub fn close(mut self) -> Result<()> {
+        self.mark.check(CLIENT)?;
         Ok(self.requester.end(&mut self.channel)?)
     }
 }
 
+const CLIENT: &str = "this client";
+
 /// What a request took since its input was given.
 fn online_seconds(costs: &[StepCost]) -> f64 {
     costs.iter().filter(|cost| cost.phase == Phase::Online).map(|cost| cost.seconds).sum()
+}
+
+/// What is kept in a state directory. One whose disk fails is as good as none until something is to be kept.
+fn stock(state_dir: &Path) -> Result<Arc<Stock>> {
+    let stock = Stock::new(state_dir, Party::Client, StockLimits::default());
+    match stock.held() {
+        Err(error @ StoreError::Inherited { .. }) => Err(error.into()),
+        _ => Ok(Arc::new(stock)),
+    }
 }
 
 /// Where a client finds its pairings with a server again.

@@ -5,6 +5,7 @@ use std::io::ErrorKind as ErrorKindOfDisk;
 use lanner_graph::{CompileError, InputError};
 use lanner_net::NetError;
 use lanner_plan::PlanError;
+use lanner_process::OtherProcess;
 use lanner_protocol::ProtocolError;
 use lanner_session::executor::ExecutionError;
 use lanner_session::handshake::HandshakeError;
@@ -75,6 +76,9 @@ impl From<ExecutionError> for Error {
         if let ExecutionError::Store(error) = &error {
             return from_store(error);
         }
+        if let ExecutionError::OtherProcess(error) = error {
+            return error.into();
+        }
         let kind = match &error {
             // What the peer sent does not decode; nothing else can fail in a step that was built.
             ExecutionError::Step { .. } | ExecutionError::Setup(_) => ErrorKind::Peer,
@@ -99,6 +103,9 @@ impl From<StoreError> for Error {
 }
 
 fn from_store(error: &StoreError) -> Error {
+    if let StoreError::OtherProcess(error) = error {
+        return (*error).into();
+    }
     let fix = match error {
         StoreError::Full { .. } => {
             "use what is kept, or revoke pairings that nobody needs (lanner pairings)".into()
@@ -122,6 +129,9 @@ fn from_store(error: &StoreError) -> Error {
             "remove the folder material in the state directory: what is kept there is lost, and made anew"
                 .into()
         }
+        StoreError::Inherited { .. } => format!(
+            "start processes before clients and servers with a state directory, or by spawn, or give each its own directory: {SEVERAL_PROCESSES}"
+        ),
         StoreError::NoName { .. } => "give 32 hexadecimal digits, as lanner pairings prints them".into(),
         StoreError::Busy { .. } | StoreError::Damaged { .. } | StoreError::DamagedPairing => {
             "try again".into()
@@ -163,9 +173,20 @@ impl From<ChannelError> for Error {
     }
 }
 
+impl From<OtherProcess> for Error {
+    fn from(error: OtherProcess) -> Self {
+        Self::new(ErrorKind::Misuse, error.to_string())
+            .fix(format!("make a new one in each process: {SEVERAL_PROCESSES}"))
+    }
+}
+
+/// Where to read on.
+const SEVERAL_PROCESSES: &str = "docs/how-to/use-several-processes.md";
+
 fn from_channel(error: &ChannelError) -> Error {
     match error {
         ChannelError::Refused(refusal) => refused(*refusal),
+        ChannelError::OtherProcess(error) => (*error).into(),
         ChannelError::Unexpected { .. } | ChannelError::Malformed { .. } => {
             Error::new(ErrorKind::Peer, format!("the peer sent something else than was due: {error}"))
                 .fix("use the same release on both sides")

@@ -1,12 +1,12 @@
 //! What a prediction will take, for people and for `--json`.
 
 use lanner_net::NetworkProfile;
-use lanner_plan::{Cores, Estimate, Kernels, Link, PhaseEstimate, StepEstimate};
+use lanner_plan::{Cores, Estimate, Link, PhaseEstimate, StepEstimate};
 use lanner_session::requests::Request;
 use serde_json::{Value, json};
 
 use crate::report::memory_of;
-use crate::{Error, ErrorKind, Manifest, Result};
+use crate::{Error, ErrorKind, Manifest, Result, kernel_times};
 
 /// The seconds, bytes, rounds, memory and material of a session with one prediction, by phase and by step.
 ///
@@ -23,7 +23,7 @@ pub fn estimate(
     network: Option<NetworkProfile>,
     cores: Cores,
 ) -> Result<Value> {
-    let kernels = read_kernels(kernels)?;
+    let (kernels, used) = kernel_times::read(kernels)?;
     if cores != Cores::default() && kernels.cores.is_none() {
         let what = "the table of kernel times does not tell the cores of its machine";
         return Err(Error::new(ErrorKind::Misuse, what).fix("measure again with lanner doctor --calibrate"));
@@ -38,6 +38,7 @@ pub fn estimate(
         "mode": manifest.mode,
         "model": manifest.name,
         "machine": kernels.machine,
+        "kernel_times": used,
         "cores": {"client": cores.client.or(table_cores), "server": cores.server.or(table_cores)},
         "samples_per_request": manifest.plan.samples.count(),
         "phases": {"setup": estimate.setup, "offline": estimate.offline(), "online": estimate.online()},
@@ -48,20 +49,6 @@ pub fn estimate(
         "setup_operations": by_name(&estimate.setup_operations),
         "layers": layers,
     }))
-}
-
-/// A table of what operations take, with what it lacks from the one that comes with the build.
-///
-/// # Errors
-/// [`ErrorKind::Misuse`] if the table is damaged.
-pub(crate) fn read_kernels(json: Option<&str>) -> Result<Kernels> {
-    let shipped = Kernels::shipped();
-    let Some(json) = json else { return Ok(shipped) };
-    let own = Kernels::from_json(json).map_err(|what| {
-        Error::new(ErrorKind::Misuse, format!("the table of kernel times is damaged: {what}"))
-            .fix("measure again with lanner doctor --calibrate")
-    });
-    Ok(own?.or(shipped))
 }
 
 /// The link over a network; over none where it is `None`.

@@ -1,5 +1,6 @@
 //! The `.lanner` file: a zip of `manifest.json` and `weights.safetensors`.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use safetensors::tensor::{SafeTensors, TensorView};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, KernelTimes, Result};
 
 const MANIFEST: &str = "manifest.json";
 const WEIGHTS: &str = "weights.safetensors";
@@ -20,6 +21,7 @@ const WEIGHTS_LIMIT: u64 = 4 << 30;
 const SALT: &str = "commitment/salt";
 const FIXED: &str = "fixed/";
 const FLOAT: &str = "float/";
+const KERNEL_TIMES: &str = "kernel_times";
 
 /// The parts of a model that are bytes.
 pub(crate) struct Contents {
@@ -31,6 +33,8 @@ pub(crate) struct Contents {
     pub(crate) float: Vec<u8>,
     /// The commitment's salt.
     pub(crate) salt: [u8; 32],
+    /// By which table of kernel times the plan was chosen, if one was. It stands beside the weights, where versions that do not know it leave it.
+    pub(crate) kernel_times: Option<KernelTimes>,
 }
 
 impl Contents {
@@ -93,7 +97,9 @@ impl Contents {
         let salt =
             TensorView::new(Dtype::U8, vec![self.salt.len()], &self.salt).map_err(std::io::Error::other)?;
         views.push((SALT.to_owned(), salt));
-        safetensors::serialize(views, None).map_err(std::io::Error::other)
+        let told = self.kernel_times.as_ref().map(serde_json::to_string).transpose()?;
+        let told = told.map(|text| HashMap::from([(KERNEL_TIMES.to_owned(), text)]));
+        safetensors::serialize(views, told).map_err(std::io::Error::other)
     }
 
     fn split(manifest: String, weights: &[u8]) -> std::io::Result<Self> {
@@ -105,7 +111,10 @@ impl Contents {
         };
         let salt = tensors.tensor(SALT).map_err(std::io::Error::other)?;
         let salt = salt.data().try_into().map_err(std::io::Error::other)?;
-        Ok(Self { manifest, fixed: part(FIXED)?, float: part(FLOAT)?, salt })
+        let (_, header) = SafeTensors::read_metadata(weights).map_err(std::io::Error::other)?;
+        let told = header.metadata().as_ref().and_then(|told| told.get(KERNEL_TIMES));
+        let kernel_times = told.map(|text| serde_json::from_str(text)).transpose()?;
+        Ok(Self { manifest, fixed: part(FIXED)?, float: part(FLOAT)?, salt, kernel_times })
     }
 }
 

@@ -19,7 +19,8 @@ use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
 use crate::refusals::{foresee, reasons};
 use crate::report::report;
 use crate::{
-    AutoOptions, CompileOptions, Error, ErrorKind, InputDescription, LimitOptions, Manifest, Result,
+    AutoOptions, CompileOptions, Error, ErrorKind, InputDescription, KernelTimes, LimitOptions, Manifest,
+    Result,
 };
 
 /// A fixed-point network with its weights, its plan and its public half.
@@ -29,6 +30,7 @@ pub struct Model {
     graph: Graph,
     tensors: Tensors,
     salt: [u8; 32],
+    kernel_times: Option<KernelTimes>,
 }
 
 /// What the fixed-point reference gives for a batch.
@@ -77,6 +79,7 @@ impl Model {
         tell: &mut dyn FnMut(&'static str),
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
+        let kernel_times = options.kernel_times()?;
         tell("checking operators and sizes");
         let replaced = options.replaced(mode, &graph, &tensors, calibration.samples)?;
         let (computed, values) =
@@ -111,7 +114,7 @@ impl Model {
         };
         let (_, weights) = network.to_parts()?;
         manifest.weights = hash_weights(&salt, &weights);
-        Ok(Self { manifest: manifest.sealed()?, network, graph, tensors, salt })
+        Ok(Self { manifest: manifest.sealed()?, network, graph, tensors, salt, kernel_times })
     }
 
     /// The same float graph compiled for mode `tabula` with lookups that keep so many bits: name, output and input as this model has them.
@@ -184,7 +187,8 @@ impl Model {
         }
         document.graph.check_version()?;
         let tensors = Tensors::from_safetensors(&contents.float)?;
-        Ok(Self { manifest, network, graph: document.graph, tensors, salt: contents.salt })
+        let (graph, salt, kernel_times) = (document.graph, contents.salt, contents.kernel_times.clone());
+        Ok(Self { manifest, network, graph, tensors, salt, kernel_times })
     }
 
     /// Writes the model, weights included: the file stays with its owner.
@@ -201,7 +205,9 @@ impl Model {
         };
         let manifest = serde_json::to_string(&document)
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?;
-        Contents { manifest, fixed, float: self.tensors.to_safetensors()?, salt: self.salt }.write(path)
+        let (float, salt, kernel_times) =
+            (self.tensors.to_safetensors()?, self.salt, self.kernel_times.clone());
+        Contents { manifest, fixed, float, salt, kernel_times }.write(path)
     }
 
     /// Writes the public half.
@@ -226,6 +232,13 @@ impl Model {
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// By which table of kernel times its plan was chosen; none where nothing was, and in files of versions that did not keep it. Only the owner's
+    /// half has it.
+    #[must_use]
+    pub const fn kernel_times(&self) -> Option<&KernelTimes> {
+        self.kernel_times.as_ref()
     }
 
     /// The float graph.
@@ -294,7 +307,11 @@ impl Model {
     /// # Errors
     /// [`ErrorKind::Model`] if a layer has no circuit; never for a compiled model.
     pub fn report(&self) -> Result<serde_json::Value> {
-        report(&self.manifest, &self.network)
+        let mut report = report(&self.manifest, &self.network)?;
+        if let Some(used) = &self.kernel_times {
+            report["kernel_times"] = serde_json::json!(used);
+        }
+        Ok(report)
     }
 
     fn samples<'s>(&self, samples: &'s [f32]) -> Result<impl Iterator<Item = &'s [f32]>> {

@@ -9,8 +9,8 @@ use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 use serde::Deserialize;
 
-use crate::estimate::{link, read_kernels};
-use crate::{Error, ErrorKind, Result};
+use crate::estimate::link;
+use crate::{Error, ErrorKind, KernelTimes, Result, kernel_times};
 
 /// Digits of a probability where none are asked for.
 const USUAL_DIGITS: u32 = 2;
@@ -177,7 +177,16 @@ impl CompileOptions {
             round_trip_seconds,
         };
         let link = link(network.map(profile));
-        Ok(Prices { kernels: read_kernels(kernels.as_deref())?, link, objective })
+        Ok(Prices { kernels: kernel_times::read(kernels.as_deref())?.0, link, objective })
+    }
+
+    /// Which table of kernel times plans are compared by; none where none are compared.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] if the table is damaged.
+    pub(crate) fn kernel_times(&self) -> Result<Option<KernelTimes>> {
+        let used = || Ok(kernel_times::read(self.auto.kernels.as_deref())?.1);
+        self.is_auto().then(used).transpose()
     }
 
     /// How many samples a request holds.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
 use lanner_primitives::Prg;
+use lanner_process::Mark;
 use lanner_protocol::Party;
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
@@ -89,7 +90,8 @@ pub struct Kept {
     pub uploaded_bytes: u64,
 }
 
-/// Serves models until it is stopped or dropped.
+/// Serves models until it is stopped or dropped. A child that `fork` made has none of its threads: it can neither start nor stop it there, and
+/// what drops it there leaves the parent's connections as they are.
 pub struct Server {
     config: ServerConfig,
     security: Security,
@@ -97,6 +99,7 @@ pub struct Server {
     max_material: u64,
     fingerprint: Option<String>,
     state: Mutex<State>,
+    mark: Mark,
 }
 
 /// What changes when a server starts and stops.
@@ -123,14 +126,17 @@ impl Server {
         let models = Arc::new(models);
         let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
         let state = State { address, running: None, ended: Snapshot::default(), journal: Arc::default() };
-        Ok(Self { config, security, models, max_material, fingerprint, state: Mutex::new(state) })
+        let (state, mark) = (Mutex::new(state), Mark::here());
+        Ok(Self { config, security, models, max_material, fingerprint, state, mark })
     }
 
     /// Listens and serves on threads of its own; returns when clients can connect.
     ///
     /// # Errors
-    /// [`ErrorKind::Transport`] if the address cannot be listened on; [`ErrorKind::Misuse`] if the server already runs.
+    /// [`ErrorKind::Transport`] if the address cannot be listened on; [`ErrorKind::Misuse`] if the server already runs, or belongs to the
+    /// process that this one is a copy of.
     pub fn start(&self) -> Result<()> {
+        self.mark.check(SERVER)?;
         let mut state = self.state();
         if state.running.is_some() {
             return Err(Error::new(ErrorKind::Misuse, "the server already runs").fix("stop it first"));
@@ -153,8 +159,9 @@ impl Server {
     /// Accepts no more clients, lets those that are served finish for at most `drain_seconds`. Meanwhile other threads can ask for counters.
     ///
     /// # Errors
-    /// [`ErrorKind::Misuse`] if the time is not possible.
+    /// [`ErrorKind::Misuse`] if the time is not possible, or as for [`Self::start`].
     pub fn stop(&self, drain_seconds: f64) -> Result<()> {
+        self.mark.check(SERVER)?;
         let wrong = |_| Error::new(ErrorKind::Misuse, format!("a time of {drain_seconds} s is not possible"));
         let grace = Duration::try_from_secs_f64(drain_seconds).map_err(wrong)?;
         let running = self.state().running.clone();
@@ -361,6 +368,7 @@ impl Handler for ModelHandler {
     }
 }
 
+const SERVER: &str = "this server";
 /// Bytes of uploaded keys that are kept where nobody says how many, and there is room.
 const USUAL_UPLOADS: u64 = 4 << 30;
 /// How long a session waits for its client's next request.

@@ -1,6 +1,5 @@
 //! Functions of one value, from the polynomials that are found for them to both parties' shares: every input, whatever the shares, equals the
 //! integer reference, which is as near to the function as it says.
-#![allow(clippy::unwrap_used)]
 
 use std::thread;
 

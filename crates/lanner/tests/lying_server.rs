@@ -1,7 +1,5 @@
 //! A client against servers that lie about the model or answer too late.
 
-#![allow(clippy::unwrap_used)]
-
 use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

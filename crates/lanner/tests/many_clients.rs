@@ -1,7 +1,5 @@
 //! One server and many clients at once.
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! The model file: what is written is read, and damage is an error.
 
-#![allow(clippy::unwrap_used)]
-
 use lanner::{AutoOptions, CompileOptions, ErrorKind, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 
@@ -350,7 +348,10 @@ mod private {
         for umask in ["000", "022", "077", "277"] {
             let folder = folder(&format!("umask-{umask}"));
             let child = Command::new("sh")
-                .args(["-c", &format!("umask {umask}; exec \"$0\" --exact private::child --ignored")])
+                .args([
+                    "-c",
+                    &format!("umask {umask}; exec \"$0\" --exact model_file::private::child --ignored"),
+                ])
                 .arg(&program)
                 .env(CHILD, folder.join("model.lanner"))
                 .output();

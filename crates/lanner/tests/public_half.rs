@@ -1,7 +1,5 @@
 //! What a client is told of a model: no more of its scales than the policy and the grid say.
 
-#![allow(clippy::panic, clippy::unwrap_used)]
-
 use lanner::{AutoOptions, CompileOptions, Manifest, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 use serde_json::{Value, json};

@@ -4,8 +4,10 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use lanner_process::Mark;
 use lanner_wire::ChannelError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{Shutdown, shutdown};
 
 use crate::socket::channel_error;
 use crate::{Address, NetError};
@@ -14,6 +16,7 @@ use crate::{Address, NetError};
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
+    mark: Mark,
 }
 
 impl Listener {
@@ -31,7 +34,7 @@ impl Listener {
         let socket = TcpListener::bind(found.as_slice()).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let local = socket.local_addr().map_err(failed)?;
-        Ok(Self { socket, address: local })
+        Ok(Self { socket, address: local, mark: Mark::here() })
     }
 
     /// The address listened on, with the port that was taken.
@@ -43,8 +46,10 @@ impl Listener {
     /// The next client, or `None` if none comes for `patience`.
     ///
     /// # Errors
-    /// A failure of the system, like too many open files: waiting a moment and trying again is right.
+    /// [`ChannelError::OtherProcess`] in a child that `fork` made. A failure of the system, like too many open files: waiting a moment and
+    /// trying again is right.
     pub fn accept(&self, patience: Duration) -> Result<Option<(TcpStream, SocketAddr)>, ChannelError> {
+        self.mark.check("the server")?;
         let timeout = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
         let mut descriptors = [PollFd::new(&self.socket, PollFlags::IN)];
         match poll(&mut descriptors, Some(&timeout)) {
@@ -59,6 +64,15 @@ impl Listener {
                 Ok(None)
             }
             Err(error) => Err(channel_error(error)),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if self.mark.is_here() {
+            // Children have the socket, too: clients would wait in its queue for as long as one of them lives.
+            let _ = shutdown(&self.socket, Shutdown::Both);
         }
     }
 }

@@ -10,6 +10,8 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use lanner_process::Mark;
+
 use crate::profile::Link;
 use crate::{Address, Listener, NetError, NetworkProfile};
 
@@ -20,6 +22,7 @@ pub struct Relay {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
     accepting: Option<JoinHandle<()>>,
+    mark: Mark,
 }
 
 impl Relay {
@@ -41,7 +44,7 @@ impl Relay {
                 }
             }
         });
-        Ok(Self { address, stop, accepting: Some(accepting) })
+        Ok(Self { address, stop, accepting: Some(accepting), mark: Mark::here() })
     }
 
     /// Where clients connect.
@@ -53,6 +56,11 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
+        if !self.mark.is_here() {
+            // A child that `fork` made has no such thread, to wait for or to let go.
+            std::mem::forget(self.accepting.take());
+            return;
+        }
         self.stop.store(true, Ordering::Relaxed);
         if let Some(accepting) = self.accepting.take() {
             // It cannot have panicked with anything to report.

@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use lanner_process::{Mark, OtherProcess};
 use lanner_wire::{Arrivals, ChannelError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
@@ -21,6 +22,9 @@ pub(crate) struct Socket {
     ended: bool,
     pub(crate) limits: Limits,
     pub(crate) meter: Meter,
+    /// A child that `fork` made has the socket, too: what it read its parent would miss, and what it wrote the peer would take for its
+    /// parent's.
+    mark: Mark,
 }
 
 impl Socket {
@@ -29,11 +33,17 @@ impl Socket {
         // Messages are collected before they are written, so waiting for more can only add latency.
         stream.set_nodelay(true).map_err(channel_error)?;
         probe_when_silent(&stream).map_err(|error| channel_error(error.into()))?;
-        Ok(Self { stream, inbox: Inbox::default(), ended: false, limits, meter: Meter::default() })
+        let (inbox, meter, mark) = (Inbox::default(), Meter::default(), Mark::here());
+        Ok(Self { stream, inbox, ended: false, limits, meter, mark })
     }
 
     pub(crate) const fn stream(&self) -> &TcpStream {
         &self.stream
+    }
+
+    /// Checks that this is the process that the connection belongs to.
+    pub(crate) fn check_here(&self) -> Result<(), OtherProcess> {
+        self.mark.check("the connection")
     }
 
     /// Calls `write` each time the socket can take bytes, until it returns `None`: nothing is left.
@@ -44,6 +54,7 @@ impl Socket {
         deadline: Instant,
         mut write: impl FnMut(&mut &TcpStream) -> io::Result<Option<usize>>,
     ) -> Result<(), ChannelError> {
+        self.check_here()?;
         loop {
             match write(&mut &self.stream) {
                 Ok(None) => return Ok(()),
@@ -81,6 +92,7 @@ impl Socket {
 
     /// Takes what came, without waiting. Nothing comes any more once the socket [has ended](Self::has_ended).
     pub(crate) fn read_some(&mut self) -> Result<usize, ChannelError> {
+        self.check_here()?;
         match self.inbox.fill_from(&self.stream) {
             Ok(0) => {
                 self.ended = true;
@@ -114,10 +126,15 @@ impl Socket {
         }
     }
 
+    /// Tells the peer that nothing more comes, also where a child of this process still has the socket; whether it could be told.
+    pub(crate) fn end(&self) -> bool {
+        self.mark.is_here() && self.stream.shutdown(Shutdown::Write).is_ok()
+    }
+
     /// Tells the peer that nothing more comes, then discards what it still sends until it closes too, so that the last
     /// message is not lost to a reset.
     pub(crate) fn finish(&mut self, deadline: Instant) {
-        if self.stream.shutdown(Shutdown::Write).is_err() {
+        if !self.end() {
             return;
         }
         let mut discarded = 0;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
+use lanner_process::Mark;
 use lanner_wire::{Channel, ChannelError};
 use rustls::Connection;
 
@@ -111,9 +112,10 @@ impl Transport for TcpChannel {
     }
 }
 
-/// Cuts a connection from another thread: its blocked operations return at once with an error.
+/// Cuts a connection from another thread: its blocked operations return at once with an error. In a child that `fork` made it does nothing.
 pub struct AbortHandle {
     stream: TcpStream,
+    mark: Mark,
 }
 
 impl AbortHandle {
@@ -123,13 +125,15 @@ impl AbortHandle {
     /// [`NetError::Channel`] if the system has no descriptor left.
     pub fn of(stream: &TcpStream) -> Result<Self, NetError> {
         let stream = stream.try_clone().map_err(channel_error)?;
-        Ok(Self { stream })
+        Ok(Self { stream, mark: Mark::here() })
     }
 
     /// Cuts the connection.
     pub fn abort(&self) {
-        // It can only fail because the connection is cut already.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        if self.mark.is_here() {
+            // It can only fail because the connection is cut already.
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
     }
 }
 

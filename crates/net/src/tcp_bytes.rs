@@ -264,10 +264,16 @@ impl ByteStream for TcpBytes {
 
 impl Drop for TcpBytes {
     fn drop(&mut self) {
-        let Some(connection) = &mut self.tls else { return };
-        connection.send_close_notify();
-        // Best effort: the peer takes the end of the connection for the end either way.
-        let _ = self.write_records(Instant::now());
+        if self.socket.check_here().is_err() {
+            // The connection goes on in the process that it belongs to.
+            return;
+        }
+        if let Some(connection) = &mut self.tls {
+            connection.send_close_notify();
+            // Best effort: the peer takes the end of the connection for the end either way.
+            let _ = self.write_records(Instant::now());
+        }
+        self.socket.end();
     }
 }
 

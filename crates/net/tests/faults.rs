@@ -1,14 +1,13 @@
 //! Peers and networks that stall, vanish, tamper or lie.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{PING, PONG, accept_tcp, listener, pinned, plaintext_pair, self_signed, short_limits, tls_pair};
+use crate::common::{
+    PING, PONG, accept_tcp, listener, pinned, plaintext_pair, self_signed, short_limits, tls_pair,
+};
 use lanner_net::{Address, Limits, NetError, NetworkProfile, Relay, TcpChannel, Transport};
 use lanner_wire::{Channel, ChannelError};
 

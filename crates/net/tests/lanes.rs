@@ -1,14 +1,11 @@
 //! Several exchanges over one connection.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{PING, PONG, plaintext_pair, short_limits, tls_pair};
+use crate::common::{PING, PONG, plaintext_pair, short_limits, tls_pair};
 use lanner_net::{Limits, MOST_LANES, TcpChannel, Transport, abreast};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 

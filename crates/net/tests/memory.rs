@@ -1,5 +1,4 @@
 //! Laws of a channel, on the memory transport.
-#![allow(clippy::unwrap_used)]
 
 use std::thread;
 use std::time::{Duration, Instant};

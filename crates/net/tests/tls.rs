@@ -1,14 +1,11 @@
 //! Channels over TLS on loopback: trust, traffic, both directions at once.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
 use std::time::Instant;
 
-use common::{
+use crate::common::{
     Authority, PING, PONG, accept_tcp, connect, listener, pinned, plaintext_pair, self_signed, tls_pair,
 };
 use lanner_net::{

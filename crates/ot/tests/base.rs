@@ -1,9 +1,6 @@
 //! Base OT against its ideal twin, and against malformed points.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{TestChannel, rng, run, run_over};
+use crate::common::{TestChannel, rng, run, run_over};
 use lanner_ot::{OtError, base};
 use lanner_primitives::Bits;
 use lanner_wire::{ChannelError, Kind};

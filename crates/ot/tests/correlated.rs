@@ -1,9 +1,6 @@
 //! SoftSpoken correlated OT: the correlation at every count, lengths on the wire, and bad peers.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{TestChannel, correlated, rng, run, run_over};
+use crate::common::{TestChannel, correlated, rng, run, run_over};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender, CotReceiver, CotSender, OtError, random_delta};
 use lanner_primitives::{Bits, Block};
 use lanner_wire::{Channel, ChannelError, Kind};

@@ -1,9 +1,6 @@
 //! Predicted costs against what is sent, and changed messages of every kind.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{Tamper, TestChannel, rng, run_over};
+use crate::common::{Tamper, TestChannel, rng, run_over};
 use lanner_ot::arithmetic;
 use lanner_ot::{
     CorrelatedReceiver, CorrelatedSender, Cost, CotReceiver, CotSender, OtError, random_delta, softspoken,

@@ -1,9 +1,6 @@
 //! Silent correlated OT: the correlation across iterations, what is sent, and bad peers.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{TestChannel, correlated, rng, run, run_over};
+use crate::common::{TestChannel, correlated, rng, run, run_over};
 use lanner_ot::silent::{Parameters, Supply};
 use lanner_ot::{
     CorrelatedReceiver, CorrelatedSender, CotReceiver, CotSender, OtError, SilentReceiver, SilentSender,

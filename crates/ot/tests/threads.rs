@@ -1,9 +1,6 @@
 //! Silent transfers that several threads make.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{correlated, rng, run};
+use crate::common::{correlated, rng, run};
 use lanner_ot::silent::Parameters;
 use lanner_ot::{
     CorrelatedReceiver, CorrelatedSender, CotReceiver, CotSender, SilentReceiver, SilentSender, random_delta,

@@ -1,9 +1,6 @@
 //! Arithmetic OT against its ideal twin.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{TestChannel, rng, run, run_over};
+use crate::common::{self, TestChannel, rng, run, run_over};
 use lanner_ot::arithmetic;
 use lanner_ot::{CotReceiver, CotSender, OtError, random_delta};
 use lanner_primitives::{Bits, Block, Ring};

@@ -1,6 +1,5 @@
 //! Every kind of message is uniform whatever choices and correlations are: chi-square tests under fixed seeds, at a level of
 //! `10^-6`.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::collections::BTreeSet;
 

@@ -24,10 +24,39 @@ pub struct Kernels {
     /// Its cores, which either party had while it computed; none where the table does not tell.
     #[serde(default)]
     pub cores: Option<u32>,
+    /// How the table was made; none of the one that comes with the build, and of those that earlier versions wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// Of the set-up.
     pub setup: Rates,
     /// Of each protocol's steps.
     pub protocols: BTreeMap<String, StepRates>,
+}
+
+/// How a table was made, and on which machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// How it was measured.
+    pub table: Measurement,
+    /// When, for people.
+    pub measured: String,
+    /// The processor's name.
+    pub processor: String,
+    /// What of it kernels use.
+    pub features: Vec<String>,
+    /// The build that measured.
+    pub build: String,
+}
+
+/// How kernel times were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measurement {
+    /// In about a second, by a few small networks: the rates of the table that comes with the build, times a factor for each protocol.
+    Quick,
+    /// In some minutes, by benchmarks to which all rates were fitted.
+    Calibrated,
 }
 
 /// What a protocol's operations take.
@@ -179,9 +208,18 @@ impl Kernels {
         Self::from_json(include_str!("kernels.json")).unwrap_or_else(|_| Self {
             machine: String::new(),
             cores: None,
+            origin: None,
             setup: Rates::new(),
             protocols: BTreeMap::new(),
         })
+    }
+
+    /// The table's text, which [`Self::from_json`] reads again: the same for equal tables, on every machine.
+    ///
+    /// # Errors
+    /// None for a table that was read.
+    pub fn to_json(&self) -> Result<String, String> {
+        serde_json::to_string(self).map_err(|error| error.to_string())
     }
 
     /// This table, with what it lacks from another one.
@@ -341,6 +379,25 @@ mod tests {
         for rate in ["-1", "1e999", "null"] {
             assert!(Kernels::from_json(&table(rate)).is_err(), "{rate}");
         }
+    }
+
+    #[test]
+    fn a_table_tells_how_it_was_made_and_one_of_an_earlier_version_need_not() {
+        let plain = Kernels::from_json(&table("0.5")).unwrap();
+        assert_eq!(plain.origin, None);
+        assert!(!plain.to_json().unwrap().contains("origin"));
+        let origin = Origin {
+            table: Measurement::Quick,
+            measured: "2026-01-02".to_owned(),
+            processor: "abacus".to_owned(),
+            features: vec!["beads".to_owned()],
+            build: "0".to_owned(),
+        };
+        let told = Kernels { origin: Some(origin), ..plain };
+        let text = told.to_json().unwrap();
+        assert!(text.contains(r#""table":"quick""#), "{text}");
+        assert_eq!(Kernels::from_json(&text).unwrap(), told);
+        assert!(Kernels::from_json(&text.replace("quick", "guessed")).is_err());
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;
 pub use estimate::{
-    Cores, Estimate, Kernels, Link, PhaseEstimate, PhaseShares, Rates, Shares, StepEstimate, StepRates,
+    Cores, Estimate, Kernels, Link, Measurement, Origin, PhaseEstimate, PhaseShares, Rates, Shares,
+    StepEstimate, StepRates,
 };
 pub use lanner_protocol::Samples;
 pub use limits::{Limits, check_outline};

@@ -1,8 +1,6 @@
 //! Sizes of networks that branch: a node's are those of the values that it takes, not of the value made before it.
-#![allow(clippy::panic, clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, PlanError, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;

@@ -1,8 +1,6 @@
 //! How functions and products of two values are planned.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use lanner_graph::elementwise::FixedFunction;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};

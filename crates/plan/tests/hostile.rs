@@ -1,8 +1,6 @@
 //! Networks of functions, products and biases that nobody would write are refused or planned, whatever their integers, and never panic.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use lanner_graph::Policy;
 use lanner_graph::elementwise::{Factors, FixedFunction};
 use lanner_plan::{Mode, plan};

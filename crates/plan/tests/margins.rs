@@ -1,8 +1,6 @@
 //! What a session's ciphertexts may tell of the weights decides the parameters of a plan, and whether there is one.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use lanner_bfv::ParameterSet;
 use lanner_graph::Policy;
 use lanner_plan::{Account, Mode, Plan, PlanError, plan};

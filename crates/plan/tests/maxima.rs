@@ -1,8 +1,6 @@
 //! Where mode tabula takes maxima over windows: after what is looked up, by keys, if that sends less online, else before it, by transfers.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use lanner_graph::Policy;
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::Cost;

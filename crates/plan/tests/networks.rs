@@ -1,8 +1,6 @@
 //! What published networks cost: keys at set-up, and memory at the server. `--nocapture` prints the figures.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use std::fmt::Write;
 
 use lanner_graph::Policy;

@@ -1,8 +1,6 @@
 //! What a plan over powers of two rounds, and which results may show it.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, PlanError, plan};
 use lanner_protocol::linear::cheetah::Accuracy;

@@ -1,7 +1,4 @@
 //! What strangers describe in mode spectral is refused before much is computed, and its rings are refused in other modes.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::fmt::Write;
 

@@ -1,8 +1,6 @@
 //! Rings say how wide weights may be, to the compiler and to the layers alike; and there are parameters with room for them.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use lanner_graph::{Accumulator, Policy};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::linear::cheetah::Scheme;

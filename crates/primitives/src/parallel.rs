@@ -7,29 +7,37 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use lanner_process::{MOST_FORKS, PerProcess};
 use rand_core::CryptoRng;
 use rayon::ThreadPool;
 
 use crate::Seed;
 
-static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
+/// The pool of threads of a process, and who uses it.
+struct Pool {
+    threads: OnceLock<Option<ThreadPool>>,
+    /// Callers that are in a long loop now.
+    callers: AtomicUsize,
+}
 
-/// Sets how many threads long loops of this process have, whoever calls them among these: one means no other. The first call counts.
+/// A child that `fork` made has none of its parent's threads, and would wait for them for ever.
+static POOLS: PerProcess<Pool> =
+    PerProcess::new([const { Pool { threads: OnceLock::new(), callers: AtomicUsize::new(0) } }; MOST_FORKS]);
+
+/// Threads for long loops, the caller's among them; 0 before anybody said how many.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets how many threads long loops of this process have, whoever calls them among these: one means no other. The first call counts, also for
+/// the children that `fork` makes of this process, each of which starts threads of its own.
 pub fn set_threads(threads: usize) {
-    POOL.get_or_init(|| {
-        let helpers = threads.saturating_sub(1);
-        let name = |number| format!("compute-{}", number + 1);
-        // A process that may not start threads computes without them.
-        (helpers > 0)
-            .then(|| rayon::ThreadPoolBuilder::new().num_threads(helpers).thread_name(name).build().ok())
-            .flatten()
-    });
+    let _ = THREADS.compare_exchange(0, threads.max(1), Ordering::Relaxed, Ordering::Relaxed);
+    let _ = pool();
 }
 
 /// How many items are worked on at once.
 #[must_use]
 pub fn threads() -> usize {
-    1 + pool().map_or(0, ThreadPool::current_num_threads)
+    1 + pool().map_or(0, |(_, threads)| threads.current_num_threads())
 }
 
 /// Seeds of items that are worked on at once. They are lent and never moved out, which would leave their bytes in the vector.
@@ -52,7 +60,7 @@ pub fn seeds(count: usize, rng: &mut (impl CryptoRng + ?Sized)) -> Seeds {
 /// Works on every item, in any order.
 pub fn for_each<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Send + Sync) {
     match pool() {
-        Some(pool) => share(pool, items.into_iter().collect(), work),
+        Some((pool, threads)) => share(pool, threads, items.into_iter().collect(), work),
         None => items.into_iter().for_each(work),
     }
 }
@@ -62,39 +70,38 @@ pub fn map<T: Send, R: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> R + Send + Sync,
 ) -> Vec<R> {
-    let Some(pool) = pool() else { return items.into_iter().map(work).collect() };
+    let Some((pool, threads)) = pool() else { return items.into_iter().map(work).collect() };
     let items: Vec<T> = items.into_iter().collect();
     let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
-    share(pool, items.into_iter().zip(&mut results).collect(), |(item, result)| *result = Some(work(item)));
+    let items = items.into_iter().zip(&mut results).collect();
+    share(pool, threads, items, |(item, result)| *result = Some(work(item)));
     results.into_iter().flatten().collect()
 }
 
-/// Callers that are in a long loop now.
-static CALLERS: AtomicUsize = AtomicUsize::new(0);
-
 /// Counts a caller as long as it lives.
-struct Caller {
+struct Caller<'p> {
+    pool: &'p Pool,
     /// Callers that were there before.
     others: usize,
 }
 
-impl Caller {
-    fn enter() -> Self {
-        Self { others: CALLERS.fetch_add(1, Ordering::Relaxed) }
+impl<'p> Caller<'p> {
+    fn enter(pool: &'p Pool) -> Self {
+        Self { pool, others: pool.callers.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
-impl Drop for Caller {
+impl Drop for Caller<'_> {
     fn drop(&mut self) {
-        CALLERS.fetch_sub(1, Ordering::Relaxed);
+        self.pool.callers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// The caller and the pool take one item after another until none is left. Where other callers are at work already, that many threads
 /// of the pool are left to them: with as many callers as cores, each computes alone.
-fn share<T: Send>(pool: &ThreadPool, items: Vec<T>, work: impl Fn(T) + Send + Sync) {
-    let caller = Caller::enter();
-    let idle = pool.current_num_threads().saturating_sub(caller.others);
+fn share<T: Send>(pool: &Pool, threads: &ThreadPool, items: Vec<T>, work: impl Fn(T) + Send + Sync) {
+    let caller = Caller::enter(pool);
+    let idle = threads.current_num_threads().saturating_sub(caller.others);
     let helpers = idle.min(items.len().saturating_sub(1));
     if helpers == 0 {
         return items.into_iter().for_each(work);
@@ -106,7 +113,7 @@ fn share<T: Send>(pool: &ThreadPool, items: Vec<T>, work: impl Fn(T) + Send + Sy
             work(item);
         }
     };
-    pool.in_place_scope(|scope| {
+    threads.in_place_scope(|scope| {
         for _ in 0..helpers {
             scope.spawn(|_| take_all());
         }
@@ -114,8 +121,14 @@ fn share<T: Send>(pool: &ThreadPool, items: Vec<T>, work: impl Fn(T) + Send + Sy
     });
 }
 
-fn pool() -> Option<&'static ThreadPool> {
-    POOL.get().and_then(Option::as_ref)
+/// The pool of this process with its threads, if it has any beside those of its callers.
+fn pool() -> Option<(&'static Pool, &'static ThreadPool)> {
+    let helpers = THREADS.load(Ordering::Relaxed).checked_sub(2)? + 1;
+    let pool = POOLS.get()?;
+    let name = |number| format!("compute-{}", number + 1);
+    // A process that may not start threads computes without them.
+    let start = || rayon::ThreadPoolBuilder::new().num_threads(helpers).thread_name(name).build().ok();
+    pool.threads.get_or_init(start).as_ref().map(|threads| (pool, threads))
 }
 
 #[cfg(test)]
@@ -134,5 +147,34 @@ mod tests {
             for_each(values.iter_mut().enumerate(), |(i, value)| *value += i);
             assert_eq!(values, (0..count).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    #[cfg(all(unix, not(miri)))]
+    fn a_fork_of_a_process_with_threads_starts_its_own() {
+        use std::sync::Barrier;
+
+        set_threads(3);
+        let [begun, over] = [Barrier::new(2), Barrier::new(2)];
+        let is_right = std::thread::scope(|scope| {
+            // This one is in a loop at the fork, with all threads, and is not in the child.
+            scope.spawn(|| {
+                for_each(0..3, |i| {
+                    if i == 0 {
+                        begun.wait();
+                        over.wait();
+                    }
+                });
+            });
+            begun.wait();
+            let is_right = lanner_testkit::in_a_fork(|| {
+                let met = Barrier::new(3);
+                // All three take one at once, or none ends.
+                map(0..3, |i| (met.wait(), i).1) == [0, 1, 2] && threads() == 3
+            });
+            over.wait();
+            is_right
+        });
+        assert!(is_right);
     }
 }

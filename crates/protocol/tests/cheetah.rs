@@ -1,9 +1,6 @@
 //! Coefficient-encoded layers: outputs equal the convolution, bytes are those announced, shares are uniform.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{Party as End, edge_share, rng, run, signed, split};
+use crate::common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_bfv::ParameterSet;
 use lanner_primitives::{Ring, parallel};
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};

@@ -1,12 +1,9 @@
 //! Layers that are encrypted ahead of time: outputs equal the convolution, bytes are those announced, offline is one round, material comes back from
 //! its bytes, and what the client sends online is uniform.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-
-mod common;
 
 use std::rc::Rc;
 
-use common::{Party as End, edge_share, ideal, rng, signed};
+use crate::common::{Party as End, edge_share, ideal, rng, signed};
 use lanner_primitives::{Ring, parallel};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::Samples;

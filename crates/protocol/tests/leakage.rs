@@ -1,12 +1,9 @@
 //! No kernel shows more than its shape: transcripts are alike whatever the weights and inputs, every slot of every output is
 //! uniform to the client, and only the kernel that is named a baseline leaves partial sums for the mask to hide at the border.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::BTreeSet;
 
-use common::{Keys, Party, rng, run};
+use crate::common::{Keys, Party, rng, run};
 use lanner_bfv::SlotEncoder;
 use lanner_bfv::function_privacy::{SealedC0, SealedC1};
 use lanner_primitives::Ring;

@@ -1,11 +1,8 @@
 //! Packed layers over BFV equal their ideal twin, for every layout, with the operations that the layout counts.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::cell::Cell;
 
-use common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};
+use crate::common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};
 use lanner_bfv::{Parameters, SlotEncoder};
 use lanner_primitives::Ring;
 use lanner_protocol::Samples;

@@ -2,11 +2,8 @@
 //! and their flooding, at the outputs' coefficients and nowhere else, and shares that are uniform to both parties. A server whose masks are
 //! multiples of `2^w / t`, which hide messages and not their noise, is found by the same test. Chi-square tests under fixed seeds, at a level
 //! of `10^-6`.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Party, rng, run, signed};
+use crate::common::{Party, rng, run, signed};
 use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
 use lanner_bfv::halves::{C0, InputModulus};
 use lanner_bfv::{

@@ -1,10 +1,7 @@
 //! Attacks by a client that keeps all its keys and looks at what a layer sends. Each works on a server that leaves out a
 //! protection, so that the tests would notice, and fails on the real one.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Keys, Party, rng, run, signed};
+use crate::common::{Keys, Party, rng, run, signed};
 use lanner_bfv::function_privacy::{Defect, SealedC0, SealedC1, Sealing};
 use lanner_bfv::halves::{C0, C1, Permutations};
 use lanner_bfv::{Blinding, Ciphertext, Multiplier, SlotEncoder};

@@ -4,11 +4,8 @@
 //! hidden sums and u the low d bits of the client's own share of it, faithful rescaling gives `floor(x / 2^d) + [u <= x mod 2^d]`. So each run's
 //! scores are constants plus the last layer's weights at those hidden values that the run's shares rounded up, and the client knows
 //! the u. No planner makes faithful steps with revealed scores; this test does, to show why.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{Party as End, rng, run, signed};
+use crate::common::{Party as End, rng, run, signed};
 use lanner_bfv::ParameterSet;
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Ring, parallel};

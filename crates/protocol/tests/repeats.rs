@@ -2,11 +2,8 @@
 //! and the opened result are run thousands of times on one input; what the client sees of each run, jointly with the result, must be drawn
 //! alike whatever the low bits are that the rescale drops. Where each party drops the low bits of its own share, the carry that is missing
 //! depends on them, and the same test finds it. Chi-square tests under fixed seeds, at a level of `10^-6`.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Party as End, rng, run};
+use crate::common::{Party as End, rng, run};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring};
 use lanner_protocol::Party;

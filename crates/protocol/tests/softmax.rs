@@ -1,9 +1,6 @@
 //! Softmax against its integer twin and the ideal one in floating point, its cost, its transcripts, and what it opens.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Party, edge_share, ideal, rng, run, signed, split};
+use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 use lanner_primitives::{Prg, Ring};
 use lanner_protocol::nonlinear::softmax::{Likely, Precision, softmax};
 use lanner_protocol::nonlinear::yao::{

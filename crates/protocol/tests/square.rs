@@ -1,9 +1,6 @@
 //! Squares over BFV equal their ideal twin, alone and before a layer, and fit where they are said to.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
+use crate::common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
 use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, PlaintextModulus};
 use lanner_primitives::Ring;

@@ -1,11 +1,8 @@
 //! What a party sees is uniform, whatever the secrets are: chi-square tests with fixed seeds, at a level of 10^-6.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::BTreeSet;
 
-use common::{Keys, Party, ideal, rng, run};
+use crate::common::{self, Keys, Party, ideal, rng, run};
 use lanner_bfv::SlotEncoder;
 use lanner_bfv::function_privacy::{SealedC0, SealedC1};
 use lanner_primitives::{Prg, Ring};

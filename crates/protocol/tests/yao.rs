@@ -1,9 +1,6 @@
 //! Garbled layers equal their ideal twins at the edges of their rings.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Party, edge_share, ideal, rng, run, signed, split};
+use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 use lanner_gc::library::signed_bound;
 use lanner_primitives::{Prg, Ring, parallel};
 use lanner_protocol::ProtocolError;

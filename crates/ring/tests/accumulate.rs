@@ -1,9 +1,6 @@
 //! Sums of products equal their definition on every backend, at any number of terms.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{PRIMES, backends, random};
+use crate::common::{PRIMES, backends, random};
 use lanner_ring::{Accumulator, Ending, EvalPermutation, GaloisElement, Modulus};
 use proptest::prelude::*;
 

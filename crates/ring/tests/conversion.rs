@@ -1,9 +1,6 @@
 //! Conversions between bases, and divisions by several primes, equal what big integers give.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{backends, random};
+use crate::common::{backends, random};
 use lanner_ring::{Centered, Coeff, Conversion, Modulus, Poly, RnsBasis};
 use proptest::prelude::*;
 

@@ -1,9 +1,6 @@
 //! The cyclic transform equals its definition for every size, and undoes itself.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::random;
+use crate::common::random;
 use lanner_ring::{Dft, Dft2, Modulus, RingError};
 
 /// 20 bits with 2^14 * 63 | q - 1; 25 bits with 2^14 * 23 * 89; 30, 37 and 61 bits.

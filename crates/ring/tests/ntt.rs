@@ -1,9 +1,6 @@
 //! The transform computes products in `Z_q[X]/(X^n + 1)`, in the documented order, on every backend.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{PRIMES, backends, random, schoolbook};
+use crate::common::{PRIMES, backends, random, schoolbook};
 use lanner_ring::{Modulus, Ntt, RingError, is_prime};
 
 #[test]

@@ -1,9 +1,6 @@
 //! Laws of ring elements: automorphisms, division by the last prime, reconstruction.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::backends;
+use crate::common::{self, backends};
 use lanner_ring::{Coeff, EvalPermutation, GaloisElement, Modulus, Poly, RingError, RnsBasis, sample};
 use lanner_testkit::TestRng;
 

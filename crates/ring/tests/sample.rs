@@ -1,5 +1,4 @@
 //! Samplers have the stated distributions (fixed seeds, level 10^-6) and streams.
-#![allow(clippy::unwrap_used)]
 
 use lanner_ring::sample::{ERROR_BOUND, ERROR_STD, error, flood, ternary, uniform, uniform_below};
 use lanner_ring::{Coeff, Eval, Modulus, Poly, RnsBasis};

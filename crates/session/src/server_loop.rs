@@ -21,6 +21,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lanner_net::{AbortHandle, Limits, Listener, NetError, ServerTls, TcpChannel, Transport};
+use lanner_process::Mark;
 use lanner_wire::{Channel, Kind, Refusal, Traffic};
 use tracing::{debug, info, info_span, warn};
 
@@ -179,11 +180,12 @@ pub struct Stopped {
     pub metrics: Snapshot,
 }
 
-/// A server that runs until it is stopped or dropped.
+/// A server that runs until it is stopped or dropped. A child that `fork` made has none of its threads, and serves nobody.
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     accepting: Mutex<Option<JoinHandle<()>>>,
+    mark: Mark,
 }
 
 struct Shared {
@@ -222,7 +224,7 @@ impl Server {
         });
         let accepting =
             accepting.map_err(|source| NetError::Listen { address: address.to_string(), source })?;
-        Ok(Self { address, shared, accepting: Mutex::new(Some(accepting)) })
+        Ok(Self { address, shared, accepting: Mutex::new(Some(accepting)), mark: Mark::here() })
     }
 
     /// Where clients connect.
@@ -251,7 +253,7 @@ impl Server {
     }
 
     /// Accepts no more clients, ends sessions whose client has been silent for a second, lets the others finish what they
-    /// serve for at most `grace`, then cuts the rest. Meanwhile it can be asked for its counters.
+    /// serve for at most `grace`, then cuts the rest. Meanwhile it can be asked for its counters. In a child that `fork` made it does nothing.
     #[must_use = "a session that was cut is a prediction lost"]
     pub fn stop(&self, grace: Duration) -> Stopped {
         let cut = self.end(grace);
@@ -259,6 +261,9 @@ impl Server {
     }
 
     fn end(&self, grace: Duration) -> usize {
+        if !self.mark.is_here() {
+            return 0;
+        }
         self.shared.admission.stop();
         let accepting = self.accepting.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(accepting) = accepting
@@ -274,8 +279,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let is_running = self.accepting.get_mut().unwrap_or_else(PoisonError::into_inner).is_some();
-        if is_running {
+        let accepting = self.accepting.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !self.mark.is_here() {
+            // To let go of a thread that is not there is not allowed.
+            std::mem::forget(accepting.take());
+        } else if accepting.is_some() {
             let _ = self.end(Duration::ZERO);
         }
     }

@@ -1,7 +1,4 @@
 //! Peers whose transfers fail their check, in whole sessions: what was made with them is gone afterwards, on disk too.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::sync::Arc;
 
@@ -16,7 +13,7 @@ use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 use tempfile::TempDir;
 
-use common::{network, rng};
+use crate::common::{network, rng};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},

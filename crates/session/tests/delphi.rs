@@ -1,8 +1,5 @@
 //! Plans whose linear layers are encrypted ahead of time: every output integer as computed in the clear, what is predicted is what is sent, offline
 //! in one round, and material that was bytes in between makes the same prediction.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_plan::{Item, Mode, Plan, plan};
@@ -11,7 +8,7 @@ use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::{Outcome, PartyState, Protocol};
 use lanner_session::executor::{ClientPlan, PartyPlan, Phase, Prepared, ServedModel};
 
-use common::{Digested, network, session, session_keeping};
+use crate::common::{Digested, network, session, session_keeping};
 
 const IDENTITY: [u8; 32] = [7; 32];
 

@@ -1,5 +1,4 @@
 //! A client plans the network that a server describes, whatever it is: planned or refused, never a panic.
-#![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
 

@@ -1,14 +1,11 @@
 //! Every byte of a session under seeded generators, one session a mode: what changes on the wire is noticed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use lanner_graph::{Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 
-use common::{Digested, network, session};
+use crate::common::{Digested, network, session};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},

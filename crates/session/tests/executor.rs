@@ -1,5 +1,4 @@
 //! Both parties over a channel in memory: every output integer equals the fixed-point reference.
-#![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! The handshake between a client and a server, honest and not.
-#![allow(clippy::unwrap_used)]
 
 use std::thread;
 use std::time::Duration;

@@ -1,7 +1,4 @@
 //! Material on disk between sessions: used once, whatever ends in between.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +16,7 @@ use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_wire::{Channel, ChannelError, Refusal};
 use tempfile::TempDir;
 
-use common::{network, rng};
+use crate::common::{network, rng};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},

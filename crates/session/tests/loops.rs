@@ -1,7 +1,4 @@
 //! Loops of a plan: one set of layers, any number of iterations, every output integer as computed in the clear.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use lanner_bfv::ParameterSet;
 use lanner_graph::{Network, Policy, QuantizationOptions};
@@ -17,7 +14,7 @@ use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::step::{Outcome, Protocol};
 use lanner_session::executor::{ClientPlan, Phase};
 
-use common::{network, session};
+use crate::common::{network, session};
 
 const BITS: u32 = 37;
 const TIMES: usize = 3;

@@ -1,7 +1,4 @@
 //! Material that was bytes in between: the same prediction by the same messages, and no other bytes are taken for it.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -15,7 +12,7 @@ use lanner_session::executor::{ClientPlan, ExecutionError, PartyPlan, Prepared, 
 use lanner_wire::DecodeError;
 use rand_core::Rng;
 
-use common::{Digested, network, rng, session, session_keeping};
+use crate::common::{Digested, network, rng, session, session_keeping};
 
 const IDENTITY: [u8; 32] = [7; 32];
 

@@ -1,11 +1,8 @@
 //! Plans whose nodes follow several designs: results equal the reference, whichever design each node follows.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::BTreeSet;
 
-use common::{network, session};
+use crate::common::{network, session};
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_plan::{
     Choices, Design, Designs, Kernels, Limits, Link, Mode, Objective, PlanError, Prices, Samples, choose,

@@ -1,9 +1,6 @@
 //! What is looked up in rings of its own: both parties' results equal the reference up to the edges of what is kept.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{network, session};
+use crate::common::{network, session};
 use lanner_graph::network::Lookup;
 use lanner_graph::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};

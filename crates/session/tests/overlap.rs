@@ -1,7 +1,4 @@
 //! Predictions that run together, while others are prepared.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -15,7 +12,7 @@ use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, Phase, Serve
 use lanner_session::requests::{MAX_TOGETHER, Request, Requester, Responder, Room};
 use lanner_wire::Channel;
 
-use common::{network, rng};
+use crate::common::{network, rng};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},

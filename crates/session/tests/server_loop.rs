@@ -1,5 +1,4 @@
 //! A server on loopback among good and bad clients.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::error::Error;
 use std::io::{Read, Write};

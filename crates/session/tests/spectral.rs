@@ -1,8 +1,5 @@
 //! Networks of sums and products on ciphertexts: every output integer as computed in the clear, what is predicted is what is sent, and a prediction is
 //! one request and one response.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, plan, plan_within};
@@ -10,7 +7,7 @@ use lanner_protocol::spectral::Layout;
 use lanner_protocol::step::{Outcome, Protocol};
 use lanner_session::executor::Phase;
 
-use common::{network, session};
+use crate::common::{network, session};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[2,2],"pads":[1,1,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},

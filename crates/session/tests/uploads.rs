@@ -1,7 +1,4 @@
 //! Keys of one's own: made once, uploaded once, used in every session and with every model like it.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +16,7 @@ use lanner_store::Uploads;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tempfile::TempDir;
 
-use common::{network, rng};
+use crate::common::{network, rng};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},

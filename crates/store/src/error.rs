@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use lanner_net::NetError;
+use lanner_process::OtherProcess;
 use thiserror::Error;
 
 use crate::MaterialId;
@@ -69,6 +70,16 @@ pub enum StoreError {
     /// Other processes hold the index.
     #[error("the index {path} is in use by other processes", path = path.display())]
     Busy {
+        /// Its file.
+        path: PathBuf,
+    },
+    /// The store is another process's, of which this one is a copy: what is taken in both is used twice.
+    #[error(transparent)]
+    OtherProcess(#[from] OtherProcess),
+    /// The process that this one is a copy of had the index open, or was at work on another one, when it was copied: `SQLite` would take the
+    /// parent's locks for this process's, or wait for them for ever.
+    #[error("the index {path} was in use by the parent of this process when fork copied it", path = path.display())]
+    Inherited {
         /// Its file.
         path: PathBuf,
     },

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use lanner_protocol::Party;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, named_params};
 
+use crate::open_indexes::OpenIndex;
 use crate::seal::Salt;
 use crate::{Held, MaterialId, Pairing, PairingEntry, PairingId, StoreError};
 
@@ -16,6 +17,8 @@ use crate::{Held, MaterialId, Pairing, PairingEntry, PairingId, StoreError};
 pub(crate) struct Index {
     connection: Connection,
     path: PathBuf,
+    /// Goes after the connection.
+    _open: OpenIndex,
 }
 
 /// What the index says of a piece that can be taken.
@@ -42,10 +45,11 @@ pub(crate) struct PairingRow {
 }
 
 impl Index {
-    /// Opens the index, and makes it where it is new. The file exists.
+    /// Opens the index, and makes it where it is new. The file exists. A child that `fork` made must neither use nor drop it.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let failed = |source| failed(path, source);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let open = OpenIndex::note(path)?;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         let set_up = || -> Result<u32, rusqlite::Error> {
             connection.busy_timeout(BUSY)?;
@@ -63,7 +67,7 @@ impl Index {
             VERSION => {}
             theirs => return Err(StoreError::Version { ours: VERSION, theirs }),
         }
-        Ok(Self { connection, path: path.to_owned() })
+        Ok(Self { connection, path: path.to_owned(), _open: open })
     }
 
     /// Adds a pairing, whose keys are sealed under a salt if there are any.

@@ -13,14 +13,17 @@
 //!
 //! Threat model: the process may die at any instruction, the disk may be full, and files may be damaged: then material is lost, one piece
 //! for each damaged file, and none is served twice. Several processes of one machine may use one directory, on a file system of its own: the
-//! index's locks say nothing to other machines. Who reads the state directory, its key
+//! index's locks say nothing to other machines. A child that `fork` made opens a store of its own, unless its parent had that very index
+//! open. Who reads the state directory, its key
 //! included, reads what was not used yet; who copies it, or restores it from a backup, undoes all of this.
 
 mod arch;
 mod error;
+mod exclusive;
 mod files;
 mod index;
 mod name;
+mod open_indexes;
 mod pairing;
 mod seal;
 mod stock;

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lanner_net::{StateDirectory, create_private};
+use lanner_process::Mark;
 use lanner_protocol::Party;
 use serde::Serialize;
 
 use crate::files::Files;
 use crate::index::Index;
+use crate::open_indexes::Inside;
 use crate::seal::StoreKey;
 use crate::{Material, MaterialId, PairingId, StoreError};
 
@@ -42,12 +44,14 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// One party's pairings and material in a state directory. Nothing is made on the disk before there is something to keep.
+/// One party's pairings and material in a state directory. Nothing is made on the disk before there is something to keep. In a child that
+/// `fork` made every call is [`StoreError::OtherProcess`].
 pub struct Stock {
     state: PathBuf,
     pub(crate) party: Party,
     limits: Limits,
     opened: Mutex<Option<Arc<Opened>>>,
+    mark: Mark,
 }
 
 /// A stock's directory.
@@ -55,13 +59,15 @@ pub(crate) struct Opened {
     pub(crate) files: Files,
     pub(crate) key: StoreKey,
     index: Mutex<Index>,
+    /// While it is being closed; goes last.
+    closing: Option<Inside>,
 }
 
 impl Stock {
     /// The stock of a party in a state directory.
     #[must_use]
     pub fn new(state: impl Into<PathBuf>, party: Party, limits: Limits) -> Self {
-        Self { state: state.into(), party, limits, opened: Mutex::default() }
+        Self { state: state.into(), party, limits, opened: Mutex::default(), mark: Mark::here() }
     }
 
     /// The same with other limits.
@@ -212,6 +218,7 @@ impl Stock {
         nothing: impl FnOnce() -> T,
         work: impl FnOnce(&Opened) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.mark.check(STOCK)?;
         if self.state.join(DIRECTORY).join(INDEX).exists() { work(&*self.open()?) } else { Ok(nothing()) }
     }
 
@@ -224,6 +231,8 @@ impl Stock {
     }
 
     fn open(&self) -> Result<Arc<Opened>, StoreError> {
+        // Before the lock, which a thread may have held that a child has not got.
+        self.mark.check(STOCK)?;
         // What is opened is complete, whoever panicked.
         let mut slot = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = &*slot {
@@ -239,6 +248,21 @@ impl Stock {
     }
 }
 
+impl Drop for Stock {
+    fn drop(&mut self) {
+        if !self.mark.is_here() {
+            // `SQLite` closes a connection only where it was opened: a child leaves it as it is.
+            std::mem::forget(self.opened.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.closing = Some(Inside::enter());
+    }
+}
+
 impl Opened {
     fn at(state: &Path) -> Result<Self, StoreError> {
         let state = StateDirectory::open(state)?;
@@ -251,14 +275,16 @@ impl Opened {
             }
             _ => {}
         }
+        let _inside = Inside::enter();
         let index = Mutex::new(Index::open(&path)?);
-        Ok(Self { files: Files::new(directory), key, index })
+        Ok(Self { files: Files::new(directory), key, index, closing: None })
     }
 
     pub(crate) fn index<T>(
         &self,
         work: impl FnOnce(&Index) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        let _inside = Inside::enter();
         // Each statement is complete in itself, whoever panicked.
         work(&self.index.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -277,6 +303,7 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+const STOCK: &str = "the stock of material";
 const DIRECTORY: &str = "material";
 const INDEX: &str = "index";
 /// What a pairing or a piece counts beside its bytes: its file's last block, and its place in the index.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod crashes;
+mod forked;
 mod uploads;
 mod weights;
 

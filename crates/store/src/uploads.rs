@@ -20,6 +20,7 @@ use lanner_net::{StateDirectory, create_private};
 use sha2::{Digest, Sha256};
 
 use crate::StoreError;
+use crate::exclusive::Exclusive;
 
 /// The uploads in a state directory. Nothing is made on the disk before there is something to keep.
 pub struct Uploads {
@@ -40,7 +41,7 @@ pub struct Upload {
 struct Part {
     directory: Directory,
     name: String,
-    file: File,
+    file: Exclusive,
 }
 
 /// The directory of uploads.
@@ -52,7 +53,7 @@ struct Directory {
 /// What the disk has of an upload.
 enum Found {
     Whole(File),
-    Part(File),
+    Part(Exclusive),
     /// Somebody else adds to it.
     Taken,
 }
@@ -89,7 +90,8 @@ impl Uploads {
         }
         // A second whole one is another's, who was as fast.
         let Found::Part(file) = found else { return Ok(upload) };
-        let read = upload.read(&file).and_then(|usable| if usable { Ok(()) } else { file.set_len(0) });
+        let read =
+            upload.read(file.file()).and_then(|usable| if usable { Ok(()) } else { file.file().set_len(0) });
         read.map_err(|source| directory.failed(&name, source))?;
         upload.part = Some(Part { directory, name, file });
         Ok(upload)
@@ -182,12 +184,12 @@ impl Part {
     fn append(&self, bytes: &[u8]) -> Result<(), StoreError> {
         self.directory.exclusively(|| {
             self.directory.make_room(bytes.len() as u64)?;
-            (&self.file).write_all(bytes).map_err(|source| self.failed(source))
+            self.file.file().write_all(bytes).map_err(|source| self.failed(source))
         })
     }
 
     fn complete(&self) -> Result<(), StoreError> {
-        self.file.sync_all().map_err(|source| self.failed(source))?;
+        self.file.file().sync_all().map_err(|source| self.failed(source))?;
         let path = &self.directory.path;
         self.directory.exclusively(|| {
             let renamed = fs::rename(path.join(self.part()), path.join(&self.name));
@@ -214,13 +216,6 @@ impl Part {
     }
 }
 
-impl Drop for Part {
-    /// Gives the lock back: with the file alone it would stay for as long as a process that was started meanwhile has a copy.
-    fn drop(&mut self) {
-        let _ = self.file.unlock();
-    }
-}
-
 /// A file of the directory.
 struct Entry {
     path: PathBuf,
@@ -237,7 +232,7 @@ impl Directory {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => File::open(&path),
             made => made,
         };
-        let locked = lock.and_then(|file| file.lock().map(|()| file));
+        let locked = lock.and_then(Exclusive::wait);
         let _lock = locked.map_err(|source| self.failed(LOCK, source))?;
         work()
     }
@@ -257,8 +252,8 @@ impl Directory {
                     _ => {}
                 }
                 let file = OpenOptions::new().read(true).append(true).open(path)?;
-                match file.try_lock() {
-                    Ok(()) => Ok(Found::Part(file)),
+                match Exclusive::try_now(file) {
+                    Ok(file) => Ok(Found::Part(file)),
                     Err(TryLockError::WouldBlock) => Ok(Found::Taken),
                     Err(TryLockError::Error(error)) => Err(error),
                 }
@@ -315,7 +310,7 @@ impl Directory {
 impl Entry {
     /// Removes it, unless somebody is adding to it; whether it is gone.
     fn remove(&self) -> bool {
-        let taken = |path: &Path| File::open(path).is_ok_and(|file| file.try_lock().is_err());
+        let taken = |path: &Path| File::open(path).is_ok_and(|file| Exclusive::try_now(file).is_err());
         !(self.is_part && taken(&self.path)) && fs::remove_file(&self.path).is_ok()
     }
 }

@@ -28,6 +28,7 @@ use lanner_protocol::step::EncodedWeights;
 use sha2::{Digest, Sha256};
 
 use crate::StoreError;
+use crate::exclusive::Exclusive;
 use crate::uploads::name_of;
 pub use contents::Contents;
 use reading::Reading;
@@ -111,13 +112,13 @@ impl SharedWeights {
     }
 
     /// Waits until nobody else makes the model's file; the lock ends with the process at the latest.
-    fn lock(&self, identity: &[u8; 32]) -> Result<File, StoreError> {
+    fn lock(&self, identity: &[u8; 32]) -> Result<Exclusive, StoreError> {
         let path = self.path(identity, LOCK);
         let lock = match create_private(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => File::open(&path),
             made => made,
         };
-        lock.and_then(|file| file.lock().map(|()| file)).map_err(|source| StoreError::File { path, source })
+        lock.and_then(Exclusive::wait).map_err(|source| StoreError::File { path, source })
     }
 
     fn path(&self, identity: &[u8; 32], suffix: &str) -> PathBuf {

@@ -2,6 +2,7 @@
 //!
 //! Nothing here is secure or constant-time; no shipped crate depends on it.
 
+mod arch;
 mod network;
 mod party;
 mod rng;
@@ -9,6 +10,8 @@ mod statistics;
 mod transcript;
 mod uniform;
 
+#[cfg(unix)]
+pub use arch::in_a_fork;
 pub use network::draw_network;
 pub use party::{Party, Tamper, run};
 pub use rng::TestRng;

@@ -1,5 +1,6 @@
 //! The blocking, framed, full-duplex channel between the two parties.
 
+use lanner_process::OtherProcess;
 use thiserror::Error;
 
 /// What a message is: part of its frame, checked on receipt.
@@ -125,6 +126,9 @@ pub enum ChannelError {
     /// The transport failed.
     #[error("transport: {0}")]
     Transport(String),
+    /// The connection is another process's, of which this one is a copy. Nothing was sent.
+    #[error(transparent)]
+    OtherProcess(#[from] OtherProcess),
 }
 
 /// A blocking, framed, full-duplex channel to the other party.

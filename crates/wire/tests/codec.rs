@@ -1,5 +1,4 @@
 //! Laws of the reader and the writer, and what mutated bytes do.
-#![allow(clippy::unwrap_used)]
 
 use lanner_wire::{ChannelError, Decode, DecodeError, Encode, Reader, Writer};
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from lanner import _native
 from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
 from lanner.files import check_file
+from lanner.forks import OfProcess
 from lanner.heap import give_back_freed
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
@@ -101,12 +102,15 @@ class ClientKeywords(TypedDict, total=False):
     keys: str | Path | None
 
 
-class Client:
+class Client(OfProcess):
     """A session with a server: connects, shakes hands and does the set-up when made; close it when done.
 
     Where the connection ends under a prediction, as when a server stops, the same is asked once more in a new session
     with the same model, which a balancer may open with another server. It has new randomness, so that asking twice
     tells nothing more.
+
+    It belongs to the process that made it. In a copy that a fork makes of that process every call is a `MisuseError`,
+    and nothing is sent: open another client there.
 
     Args:
         address: ``HOST[:PORT]``.
@@ -140,6 +144,8 @@ class Client:
         BusyError: If it is busy: the same may be asked again later.
     """
 
+    _kind = "client"
+
     def __init__(
         self,
         address: str,
@@ -158,6 +164,7 @@ class Client:
         keys: str | Path | None = None,
         watch: SetUpWatch | None = None,
     ) -> None:
+        super().__init__()
         trust = Trust(pin, ca, cert, key, pin_model, insecure_plaintext)
         self.address = parse_address(address)
         if keys is not None:
@@ -325,7 +332,12 @@ class Client:
         return documents
 
     def close(self) -> None:
-        """End the session. Closing twice does nothing."""
+        """End the session. Closing twice does nothing.
+
+        Raises:
+            MisuseError: In a copy of the process that made the client, where its session goes on.
+        """
+        self._check_process(self.address)
         native, self._native = self._native, None
         # An abandoned call still holds a broken session; it ends when that call times out.
         if native is not None and not self._broken:
@@ -336,6 +348,7 @@ class Client:
             give_back_freed()
 
     def _open(self) -> _native.NativeClient:
+        self._check_process(self.address)
         if self._native is None or self._broken:
             raise MisuseError("the session is closed", where=self.address, fix="make a new Client")
         return self._native
@@ -354,7 +367,9 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        # A child that leaves the block leaves its parent's session as it is.
+        if not self._is_inherited():
+            self.close()
 
 
 def _text(path: str | Path | None) -> str | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from importlib.resources import as_file, files
+from pathlib import Path
 
 from lanner.extras import require
+from lanner.kernel_times import KernelTimes
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
 from lanner.network import LOOPBACK, Network
 
@@ -21,6 +23,7 @@ def compile_embedded(
     kept_bits: int | None = None,
     network: str | Network = LOOPBACK,
     batch: int = 1,
+    kernel_times: str | Path | KernelTimes | None = None,
 ) -> Model:
     """Compile an embedded network, calibrated on digits that training may see.
 
@@ -33,6 +36,7 @@ def compile_embedded(
         kept_bits: As for `lanner.compile`.
         network: As for `lanner.compile`; loopback where it is not given, for both parties of a demo are on one machine.
         batch: As for `lanner.compile`.
+        kernel_times: As for `lanner.compile`.
 
     Raises:
         MisuseError: If scikit-learn or onnx is not installed.
@@ -55,6 +59,7 @@ def compile_embedded(
             kept_bits=kept_bits,
             network=network,
             batch=batch,
+            kernel_times=kernel_times,
         )
 
 

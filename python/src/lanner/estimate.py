@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from lanner import _native
 from lanner.capacity import LIKE_THE_TABLES, Fits, Machine
-from lanner.errors import MisuseError, native_errors
-from lanner.files import why
+from lanner.errors import native_errors
+from lanner.kernel_times import KernelTimes, measured_times
 from lanner.limits import limits_document
 from lanner.network import LOOPBACK, Network, read_network
-from lanner.state import state_path
 
 if TYPE_CHECKING:
     from lanner.manifest import Manifest
-
-#: The file of a state directory that holds what operations take on this machine.
-KERNELS = "kernels.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,8 @@ class Estimate:
         memory: Bytes that each party holds, by what they are.
         material: Bytes that each party keeps of a request that is prepared.
         layers: The steps, in order.
-        machine: The machine whose kernel times were taken.
+        machine: The machine whose kernel times were used.
+        kernel_times: Which table of them that was.
         fits: Whether both parties have the memory that it takes.
         document: The document that ``lanner estimate --json`` prints.
     """
@@ -91,6 +88,7 @@ class Estimate:
     material: dict[str, int]
     layers: list[LayerEstimate]
     machine: str
+    kernel_times: KernelTimes
     fits: Fits
     document: dict[str, Any]
 
@@ -104,12 +102,13 @@ def estimate(
     max_seconds: int | None = None,
     client: Machine = LIKE_THE_TABLES,
     server: Machine = LIKE_THE_TABLES,
+    kernel_times: str | Path | KernelTimes | None = None,
 ) -> Estimate:
     """Estimate a prediction by the model of a public half.
 
     Bytes and rounds are those of the first prediction of a session, exactly. Seconds come from a table of what
-    operations take: the one that ``lanner doctor --calibrate`` left in the state directory, else one that comes with
-    the package, of another machine.
+    operations take on this machine: the one that ``lanner doctor --calibrate`` left in the state directory, else one
+    that the first estimate measures in about a second, and keeps there.
 
     Args:
         manifest: The public half.
@@ -119,43 +118,31 @@ def estimate(
         max_seconds: As for `lanner.load`.
         client: The data owner's machine, where its cores are not those of the table's, or its memory is bounded.
         server: The model owner's, likewise.
+        kernel_times: Another table: the path of one, ``shipped`` for the one that comes with the package, of another
+            machine, or ``measure`` to measure this machine again. Where it is not given, ``$LANNER_KERNEL_TIMES``
+            counts.
 
     Raises:
-        MisuseError: If there is no such network, or the table is damaged, or does not tell of what cores it is.
+        MisuseError: If there is no such network or table, or the table is damaged, or does not tell of what cores it
+            is.
         ModelError: If the model takes more than the limits.
     """
     network = link if isinstance(link, Network) else read_network(link)
     limits = limits_document(max_memory, max_seconds)
+    times = measured_times(kernel_times, state_dir)
     with native_errors(manifest.name):
         text = _native.estimate(
             json.dumps(manifest.document),
-            read_kernels(state_path(state_dir)),
+            times.text,
             network.profile,
             limits["memory"],
             limits["seconds"],
             (client.cores, server.cores),
         )
-    return _read(json.loads(text), network, client, server)
+    return _read(json.loads(text), network, times, client, server)
 
 
-def read_kernels(state: Path) -> str | None:
-    """What operations take on this machine, as JSON; None if it was not measured.
-
-    Raises:
-        MisuseError: If the table cannot be read.
-    """
-    path = state / KERNELS
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise MisuseError(
-            f"the table of kernel times cannot be read ({why(error)})", where=str(path), fix="lanner doctor --calibrate"
-        ) from None
-
-
-def _read(document: dict[str, Any], network: Network, client: Machine, server: Machine) -> Estimate:
+def _read(document: dict[str, Any], network: Network, times: KernelTimes, client: Machine, server: Machine) -> Estimate:
     phases = {name: PhaseEstimate(**phase) for name, phase in document["phases"].items()}
     layers = [
         LayerEstimate(
@@ -182,6 +169,7 @@ def _read(document: dict[str, Any], network: Network, client: Machine, server: M
         material=document["material"],
         layers=layers,
         machine=document["machine"],
+        kernel_times=times,
         fits=fits,
-        document={"network": network.name, **document, "fits": asdict(fits)},
+        document={"network": network.name, **document, "kernel_times": times.document(), "fits": asdict(fits)},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,23 +17,25 @@ from lanner import _native
 from lanner.capacity import LIKE_THE_TABLES, Machine
 from lanner.divergence import Divergence, diverge
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
-from lanner.estimate import Estimate, estimate, read_kernels
+from lanner.estimate import Estimate, estimate
 from lanner.extras import require
 from lanner.files import check_file, check_target, place_of, why, write_whole
 from lanner.images import ImageDescription
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
+from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
 from lanner.network import LOOPBACK, Network, read_network
 from lanner.options import CompileOptions
 from lanner.precision import PrecisionWarning, Reached, check_kept_bits
 from lanner.reference import OnnxReference, reference_of
-from lanner.state import state_path
 from lanner.tracing import Tracer
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
+
+_COMMITMENT = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class Model:
@@ -245,17 +248,22 @@ class Model:
         state_dir: str | Path | None = None,
         client: Machine = LIKE_THE_TABLES,
         server: Machine = LIKE_THE_TABLES,
+        kernel_times: str | Path | KernelTimes | None = None,
     ) -> Estimate:
         """What a session with one prediction takes over a network, before a run; see `lanner.estimate`.
 
         Args:
             link: ``loopback``, ``lan``, ``wan``, the path of a TOML file, or a `Network`.
-            state_dir: Where this machine's kernel times are, if they were measured; see `lanner.state`.
+            state_dir: Where this machine's kernel times are kept, which the first estimate measures; see
+                `lanner.state`.
             client: The data owner's machine, where its cores are not those of the kernel times' machine, or its memory
                 is bounded.
             server: The model owner's, likewise.
+            kernel_times: Another table of kernel times; see `lanner.estimate`.
         """
-        return estimate(self.manifest, link, state_dir=state_dir, client=client, server=server)
+        return estimate(
+            self.manifest, link, state_dir=state_dir, client=client, server=server, kernel_times=kernel_times
+        )
 
     def _batch(self, x: ArrayLike) -> NDArray[np.float32]:
         return as_batch(to_float32(x), self.manifest.input)
@@ -290,6 +298,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     optimize: str | None = None,
     network: str | Network = "lan",
     state_dir: str | Path | None = None,
+    kernel_times: str | Path | KernelTimes | None = None,
     progress: Callable[[str], None] | None = None,
     tracer: Tracer | None = None,
 ) -> Model:
@@ -348,7 +357,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             input to the result; ``bytes`` of a prediction, with its share; or ``memory``, what both parties hold.
         network: For mode ``auto``, the network between the parties: ``loopback``, ``lan``, ``wan``, a TOML file, or a
             `Network`.
-        state_dir: Where this machine's table of kernel times is, for mode ``auto``; see `lanner.estimate`.
+        state_dir: Where this machine's table of kernel times is, for mode ``auto``: the one that ``lanner doctor
+            --calibrate`` left, else that of an earlier estimate. Without either the package's is used: compiling
+            measures nothing, and one table gives one plan. The model's owner finds in `Model.report` which it was.
+        kernel_times: For mode ``auto``, another table; see `lanner.estimate`.
         progress: Hears the name of each stage as it begins.
         tracer: What runs the networks that are tried on the calibration samples, such as `lanner.ray.Tracer`; this
             machine's cores where it is None.
@@ -381,7 +393,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         max_seconds,
         optimize,
         network if isinstance(network, Network) else read_network(network),
-        read_kernels(state_path(state_dir)) if mode == "auto" else None,
+        stored_times(kernel_times, state_dir).text if mode == "auto" else None,
     )
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples, output, output_name)
@@ -406,23 +418,42 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     return compiled
 
 
-def load(path: str | Path, *, max_memory: str | int | None = None, max_seconds: int | None = None) -> Model:
+def load(
+    path: str | Path,
+    *,
+    commitment: str | None = None,
+    max_memory: str | int | None = None,
+    max_seconds: int | None = None,
+) -> Model:
     """Read a ``.lanner`` file.
 
     Args:
         path: The file.
+        commitment: That of the one model that is accepted, 64 hexadecimal digits, if only one is.
         max_memory: As for `compile`.
         max_seconds: As for `compile`.
 
     Raises:
         ModelError: If the file cannot be read, is damaged, has another format version (both are named), or a prediction
-            takes more than the limits.
-        MisuseError: If a limit is not one.
+            takes more than the limits, or if its commitment is another.
+        MisuseError: If a limit or the commitment is not one.
     """
+    if commitment is not None and not _COMMITMENT.fullmatch(commitment):
+        raise MisuseError(
+            f"{commitment!r} is not a model's commitment", where="commitment", fix="give 64 hexadecimal digits"
+        )
     _check_compiled(Path(path))
     limits = limits_document(max_memory, max_seconds)
     with native_errors(str(path)):
-        return Model(_native.NativeModel.load(str(path), limits["memory"], limits["seconds"]))
+        model = Model(_native.NativeModel.load(str(path), limits["memory"], limits["seconds"]))
+    # It was computed of what was read, weights included, not of what the file says of itself.
+    if commitment is not None and model.commitment != commitment.lower():
+        raise ModelError(
+            f"found the model with commitment {model.commitment}, expected {commitment.lower()}",
+            where=str(path),
+            fix="replace the file by the model that was expected, or expect this one",
+        )
+    return model
 
 
 def as_model(given: object) -> Model:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from lanner.errors import MisuseError
 from lanner.heads import Policy
 from lanner.images import ImageDescription
+from lanner.kernel_times import KernelTimes
 from lanner.limits import limits_document
 from lanner.network import LOOPBACK, Network
 from lanner.precision import check_kept_bits, parse_precision
@@ -49,6 +50,7 @@ class Protocols:
         kept_bits: As for `lanner.compile`.
         network: What lies between the parties, for mode ``auto``.
         batch: How many samples a request holds.
+        kernel_times: The table by which mode ``auto`` chooses; None for the one that is kept, else the package's.
     """
 
     mode: str
@@ -57,6 +59,7 @@ class Protocols:
     kept_bits: int | None = None
     network: Network = LOOPBACK
     batch: int = 1
+    kernel_times: KernelTimes | None = None
 
     def output(self, wanted: str) -> str:
         """The output policy for what would reveal `wanted`: rounding that is not exact goes with ``label`` alone."""

@@ -11,6 +11,7 @@ from typing import Any, Self
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
 from lanner.files import check_file
+from lanner.forks import OfProcess
 from lanner.heap import give_back_freed
 from lanner.interrupts import interruptible
 from lanner.model import Model, as_model
@@ -24,8 +25,11 @@ DEFAULT_TIMEOUT = 60.0
 DEFAULT_SESSIONS = 16
 
 
-class Server:
+class Server(OfProcess):
     """Serves one model or several, each to any number of clients. TLS is on unless both sides turn it off.
+
+    It belongs to the process that made it. A copy that a fork makes of that process may ask for `address` and
+    `fingerprint`; everything else is a `MisuseError` there.
 
     Args:
         models: A model or the path of its file, several, or models by the names that clients ask for. Files are read
@@ -57,6 +61,8 @@ class Server:
         ModelError: If a path leads to no model.
     """
 
+    _kind = "server"
+
     def __init__(
         self,
         models: Model | str | Path | Sequence[Model | str | Path] | Mapping[str, Model | str | Path],
@@ -74,6 +80,7 @@ class Server:
         timeout: float = DEFAULT_TIMEOUT,
         insecure_plaintext: bool = False,
     ) -> None:
+        super().__init__()
         if (tls_cert is None) != (tls_key is None):
             raise MisuseError("a certificate needs its key", fix="give both tls_cert and tls_key")
         for name, given in (("max_sessions", max_sessions), ("max_material", max_material), ("timeout", timeout)):
@@ -113,11 +120,13 @@ class Server:
         Raises:
             TransportError: If the address cannot be listened on.
         """
+        self._check_process()
         with native_errors():
             self._native.start()
 
     def stop(self, drain_seconds: float = 10.0) -> None:
         """Refuse new sessions, let those under way end within `drain_seconds`, and close."""
+        self._check_process()
         with native_errors():
             interruptible(lambda: self._native.stop(drain_seconds))
 
@@ -136,6 +145,7 @@ class Server:
 
         ``predictions_by_model`` has the predictions of each model that somebody asked for.
         """
+        self._check_process()
         with native_errors():
             stats: dict[str, Any] = json.loads(self._native.stats())
         return stats
@@ -146,6 +156,7 @@ class Server:
         That is ``pairings``, the ``predictions`` that there is material for, the ``bytes`` of both, and the
         ``uploaded_bytes`` of keys that clients uploaded.
         """
+        self._check_process()
         with native_errors():
             kept: dict[str, Any] = json.loads(self._native.kept())
         return kept
@@ -163,6 +174,7 @@ class Server:
         seconds ``computing``. A session keeps 1024 runs and layers, all entries together 32768, and ``runs_omitted``
         counts further runs.
         """
+        self._check_process()
         with native_errors():
             entries, omitted = json.loads(self._native.journal())
         return entries, omitted
@@ -172,6 +184,7 @@ class Server:
 
         ``seconds`` is wall time without waits and transport, over ``count`` times.
         """
+        self._check_process()
         with native_errors():
             computed: list[dict[str, Any]] = json.loads(self._native.computed())
         return computed
@@ -183,7 +196,9 @@ class Server:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        # A child that leaves the block leaves its parent's server as it is.
+        if not self._is_inherited():
+            self.stop()
 
 
 def _by_name(

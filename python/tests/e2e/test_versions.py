@@ -166,7 +166,7 @@ def test_material_of_a_version_is_used(written: Written) -> None:
 
 def test_kernel_times_of_a_version_are_read(written: Written) -> None:
     def reading() -> None:
-        estimated = lanner.load(written.model).estimate(state_dir=written.folder)
+        estimated = lanner.load(written.model).estimate(kernel_times=written.folder / "kernels.json")
         assert estimated.machine == "a machine of the tests"
 
     written.read(reading)
@@ -277,7 +277,7 @@ def test_store_of_another_version_is_refused_in_words(written: Written, party: s
 def test_kernel_times_with_what_this_version_does_not_know_are_refused_in_words(written: Written) -> None:
     table = written.folder / "kernels.json"
     table.write_text(json.dumps({**json.loads(table.read_text()), "unit": "second"}))
-    error = refused(lambda: lanner.load(written.model).estimate(state_dir=written.folder))
+    error = refused(lambda: lanner.load(written.model).estimate(kernel_times=table))
     assert "lanner doctor --calibrate" in error.fix
 
 

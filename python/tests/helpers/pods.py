@@ -44,8 +44,11 @@ class Pod:
         """The one of a kind in a manifest; its volumes are made, empty."""
         (document,) = (each for each in read_manifest(manifest) if each["kind"] == kind)
         pod = cls(document["spec"]["template"]["spec"], folder)
-        for port in pod.container["ports"]:
-            pod.ports[port["containerPort"]] = int(free_address().rsplit(":", 1)[1])
+        inside = [port["containerPort"] for port in pod.container["ports"]]
+        # What nobody outside of the pod reaches is no port of the container.
+        inside += [int(port) for word in pod.container["args"] for port in re.findall(r"^127\.0\.0\.1:(\d+)$", word)]
+        for port in inside:
+            pod.ports[port] = int(free_address().rsplit(":", 1)[1])
         for container in (pod.container, *pod.spec.get("initContainers", ())):
             for mount in container["volumeMounts"]:
                 (folder / mount["name"]).mkdir(parents=True, exist_ok=True)

@@ -1,18 +1,22 @@
-"""The command line in processes of its own."""
+"""The command line: in this process, which is quick, and in processes of its own."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from lanner.cli import main
 
 #: Seconds after which a command counts as hung.
 HUNG = 120
@@ -28,12 +32,32 @@ class Finished:
 
 
 def lanner(*arguments: object) -> Finished:
-    """Run ``lanner ... --json`` to its end; standard output must hold exactly one document."""
+    """Run ``lanner ... --json`` to its end; standard output must hold exactly one document.
+
+    The main thread runs it in this process, which is quick; other threads run it as `lanner_process` does.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return lanner_process(*arguments)
+    output, errors, handler = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
+    try:
+        with redirect_stdout(output), redirect_stderr(errors):
+            code = main([*map(str, arguments), "--json"])
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    return _finished(code, output.getvalue(), errors.getvalue())
+
+
+def lanner_process(*arguments: object) -> Finished:
+    """As `lanner`, in a process of its own."""
     command = [sys.executable, "-m", "lanner", *map(str, arguments), "--json"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=HUNG, check=False)
-    lines = result.stdout.splitlines()
-    assert len(lines) == 1, (result.stdout, result.stderr)
-    return Finished(result.returncode, json.loads(lines[0]), result.stderr)
+    return _finished(result.returncode, result.stdout, result.stderr)
+
+
+def _finished(code: int, output: str, errors: str) -> Finished:
+    lines = output.splitlines()
+    assert len(lines) == 1, (output, errors)
+    return Finished(code, json.loads(lines[0]), errors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ import lanner
 from lanner.benchmarks.kernel_times import Measured, fitted, shares
 from lanner.capacity import Machine
 from lanner.embedded import compile_embedded
-from lanner.estimate import KERNELS, PhaseEstimate, estimate
+from lanner.estimate import PhaseEstimate, estimate
+from lanner.kernel_times import KERNELS, STORED, machine_name
 from lanner.options import MODES
 from lanner.prediction import Phase
 
@@ -69,13 +70,13 @@ def test_every_protocol_of_the_package_has_times(tmp_path: Path) -> None:
 def test_times_of_this_machine_come_before_those_of_the_package(tmp_path: Path) -> None:
     model = embedded("gazelle")
     table = {
-        "machine": "abacus",
+        "machine": machine_name(),
         "setup": {"sessions": 7.0},
         "protocols": {"gazelle.conv": {"offline": {}, "online": {"steps": 5.0}}},
     }
     (tmp_path / KERNELS).write_text(json.dumps(table), encoding="utf-8")
-    found = model.estimate(state_dir=tmp_path)
-    assert (found.machine, found.setup.seconds) == ("abacus", 7.0)
+    found = model.estimate(state_dir=tmp_path, kernel_times=STORED)
+    assert (found.machine, found.kernel_times.table, found.setup.seconds) == (machine_name(), "calibrated", 7.0)
     assert [layer.online.seconds for layer in found.layers if layer.protocol == "gazelle.conv"] == [5.0, 5.0]
     assert all(layer.online.seconds < 1 for layer in found.layers if layer.protocol != "gazelle.conv")
 
@@ -92,7 +93,7 @@ def test_times_of_this_machine_come_before_those_of_the_package(tmp_path: Path) 
 def test_a_damaged_table_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / KERNELS).write_text(text, encoding="utf-8")
     with pytest.raises(lanner.MisuseError, match="--calibrate"):
-        embedded("gazelle").estimate(state_dir=tmp_path)
+        embedded("gazelle").estimate(state_dir=tmp_path, kernel_times=STORED)
 
 
 def test_a_client_estimates_from_the_public_half(tmp_path: Path) -> None:

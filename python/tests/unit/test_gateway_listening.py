@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lanner.errors import MisuseError
-from lanner.gateway.guard import host_name, is_address
-from lanner.gateway.listening import LOOPBACK_NAMES, Listening
+from lanner.gateway.listening import Listening
+from lanner.hosts import LOOPBACK_NAMES, Hosts, host_name, is_address
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_loopback_needs_no_certificate(address: str, host: str, port: int) -> No
     listening = Listening.parse(address, None, None)
     assert (listening.host, listening.port, listening.scheme) == (host, port, "http")
     assert listening.is_loopback
-    assert listening.names([]) == LOOPBACK_NAMES | {host}
+    assert listening.hosts([]) == Hosts(LOOPBACK_NAMES | {host}, any_address=False)
 
 
 @pytest.mark.parametrize("address", ["[::]:1", "10.0.0.1", "gate.example", "localhost.example"])
@@ -37,7 +37,9 @@ def test_others_need_one(address: str, tmp_path: Path) -> None:
     listening = Listening.parse(address, certificate, certificate)
     assert not listening.is_loopback
     assert listening.scheme == "https"
-    assert listening.names(["Gate.Example"]) >= {"gate.example", socket.gethostname().lower()}
+    hosts = listening.hosts(["Gate.Example"])
+    assert hosts.names >= {"gate.example", socket.gethostname().lower()}
+    assert hosts.any_address
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ impl Blinding {
     }
 }
 
-/// A protection to leave out, so that tests can show that its absence is noticed.
-#[cfg(any(test, feature = "broken-seal"))]
+/// A protection to leave out, so that tests can show that its absence is noticed. Builds for use do not have it.
+#[cfg(any(test, debug_assertions))]
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
@@ -75,7 +75,7 @@ pub enum Defect {
     NoFlooding,
 }
 
-#[cfg(any(test, feature = "broken-seal"))]
+#[cfg(any(test, debug_assertions))]
 impl Blinding {
     /// The blinding without one of its protections.
     #[doc(hidden)]

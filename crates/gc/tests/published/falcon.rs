@@ -19,7 +19,7 @@ use lanner_gc::{CircuitBuilder, GcError, Wire};
 use lanner_primitives::{Prg, Ring};
 use rand_core::Rng;
 
-use crate::Literal;
+use crate::published::Literal;
 use crate::support::{check, prg};
 
 /// Listing 1, data preparation: the residue of `x + (p-1)/2` for the shared x, b output bits, unsigned: the offset form.

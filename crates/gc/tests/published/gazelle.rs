@@ -3,7 +3,7 @@
 use lanner_gc::{CircuitBuilder, Wire};
 use lanner_primitives::Ring;
 
-use crate::Literal;
+use crate::published::Literal;
 use crate::support::check;
 
 /// `max(x, 0) + r` mod p, step by step: add the shares, reduce, compare with p/2, select, add the mask, reduce.

@@ -9,7 +9,7 @@ use lanner_protocol::spectral::circulant::{
     BlockCirculant, Bounds, Counted, EncryptedSlots, HConv, Hfc, Rows, StackedRows,
 };
 
-use crate::layers::{
+use crate::circulant::layers::{
     Client, check_hconv, check_hfc, check_rows, check_stacked, circulant, convolution, transform,
 };
 

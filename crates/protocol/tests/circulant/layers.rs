@@ -7,7 +7,7 @@ use lanner_protocol::spectral::circulant::{
 use lanner_ring::{Dft, Modulus};
 use proptest::prelude::*;
 
-use crate::clear::ClearSlots;
+use crate::circulant::clear::ClearSlots;
 
 /// How a test encrypts and decrypts slots.
 pub(crate) trait Client<S: SlotScheme> {

@@ -4,7 +4,7 @@ use lanner_protocol::linear::Convolution;
 use lanner_protocol::spectral::circulant::BlockCirculant;
 use proptest::prelude::*;
 
-use crate::layers::{circulant, convolution};
+use crate::circulant::layers::{circulant, convolution};
 
 proptest! {
     #[test]

@@ -6,7 +6,7 @@ use lanner_protocol::linear::falcon::{
 };
 use lanner_protocol::linear::{Convolution, Sets};
 
-use crate::clear::convolution;
+use crate::falcon::clear::convolution;
 
 const P: u64 = 1_032_193;
 

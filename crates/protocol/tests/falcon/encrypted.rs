@@ -9,8 +9,8 @@ use lanner_protocol::linear::keys::{keys_cost, receive_keys, send_keys};
 use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::Share;
 
-use crate::clear::convolution;
 use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
+use crate::falcon::clear::convolution;
 
 const P: u64 = 1_032_193;
 const PRIMES: [u64; 4] = [P, 33_538_049, 1_073_692_673, 137_438_822_401];

@@ -4,7 +4,7 @@ use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::falcon::{Packing, Variant};
 use proptest::prelude::*;
 
-use crate::clear::{convolution, layer, operand};
+use crate::falcon::clear::{convolution, layer, operand};
 
 /// `2^14 * 63` and `2^14 * 2047` divide one less.
 const PRIMES: [u64; 2] = [1_032_193, 33_538_049];

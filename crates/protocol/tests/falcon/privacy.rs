@@ -13,9 +13,9 @@ use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Encode;
 use rand_core::Rng;
 
-use crate::clear::{convolution, multipliers};
 use crate::common::{Party, rng};
-use crate::encrypted::{MOST_TERMS, keys, layer};
+use crate::falcon::clear::{convolution, multipliers};
+use crate::falcon::encrypted::{MOST_TERMS, keys, layer};
 
 const P: u64 = 1_032_193;
 const BINS: usize = 64;

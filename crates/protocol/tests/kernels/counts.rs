@@ -4,7 +4,7 @@ use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::Kernel;
 use lanner_protocol::linear::gazelle::packing::Packing;
 
-use crate::clear::convolution;
+use crate::kernels::clear::convolution;
 
 /// Hoisted rotations, rotations, products and output ciphertexts.
 fn counts(shape: &Convolution, slots: usize, kernel: Kernel) -> (usize, usize, usize, usize) {

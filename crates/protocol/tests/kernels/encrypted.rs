@@ -12,7 +12,7 @@ use lanner_protocol::linear::gazelle::packing::{Packing, Weighting};
 use lanner_protocol::linear::gazelle::scheme::evaluate;
 use lanner_protocol::linear::gazelle::{EncryptedSlots, Kernel, galois_element, output_noise};
 
-use crate::clear::{convolution, operand};
+use crate::kernels::clear::{convolution, operand};
 
 const T: u64 = 1_032_193;
 const RING: Ring = Ring::Prime(T);

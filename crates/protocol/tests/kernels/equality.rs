@@ -6,7 +6,7 @@ use lanner_protocol::linear::gazelle::Kernel;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use proptest::prelude::*;
 
-use crate::clear::{convolution, operand, packed};
+use crate::kernels::clear::{convolution, operand, packed};
 
 fn check(shape: &Convolution, slots: usize) {
     let (weights, input) = (operand(shape.weights(), 1), operand(shape.inputs(), 2));

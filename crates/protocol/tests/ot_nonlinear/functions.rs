@@ -6,7 +6,7 @@ use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials};
 use rand_core::Rng;
 
 use crate::common::{rng, signed};
-use crate::{Case, outputs, rescale};
+use crate::ot_nonlinear::{Case, outputs, rescale};
 
 /// A function's value, step by step as its definition says.
 fn ideal(function: &Polynomials, x: i64) -> i64 {

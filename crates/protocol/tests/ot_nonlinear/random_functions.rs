@@ -5,7 +5,7 @@ use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials};
 use rand_core::Rng;
 
 use crate::common::rng;
-use crate::{Case, outputs};
+use crate::ot_nonlinear::{Case, outputs};
 
 /// A number below `most`.
 fn below(rng: &mut impl Rng, most: u64) -> u64 {

@@ -6,7 +6,7 @@ use lanner_protocol::nonlinear::ot_nonlinear::Layer;
 use lanner_protocol::nonlinear::softmax::{Likely, Precision};
 
 use crate::common::{rng, signed};
-use crate::{Case, outputs};
+use crate::ot_nonlinear::{Case, outputs};
 
 /// The layer of scores of `bits` bits, each unit of which stands for `scale`.
 fn layer(classes: usize, digits: u32, scale: f64, bits: u32) -> Layer {

@@ -12,7 +12,7 @@ use lanner_share::Share;
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
-use crate::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+use crate::transcripts::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
 
 const P: u64 = 1_032_193;
 const RING: Ring = Ring::Prime(P);

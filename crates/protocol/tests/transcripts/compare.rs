@@ -12,7 +12,7 @@ use lanner_testkit::{Transcript, check_bits};
 use lanner_wire::pack_bits;
 
 use crate::common::{Party as End, rng, run};
-use crate::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+use crate::transcripts::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
 
 /// A layer, and the rings of its input and of its output. Numbers of values are multiples of 64: no bit fills up a byte or a word.
 struct Case {

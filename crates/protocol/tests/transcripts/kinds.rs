@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lanner_testkit::{Domain, Domains};
 
-use crate::{EXTREMES, circuits, compare, linear, spectral, tabula};
+use crate::transcripts::{EXTREMES, circuits, compare, linear, spectral, tabula};
 
 pub fn bits(widths: &[usize]) -> Domain {
     Domain::Bits(widths.to_vec())

@@ -11,7 +11,7 @@ use lanner_protocol::linear::{Convolution, Sets};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
-use crate::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+use crate::transcripts::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
 
 const P: u64 = 1_032_193;
 /// Few ciphertexts: keys are large enough.

@@ -12,7 +12,7 @@ use lanner_share::Share;
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
-use crate::{EXTREMES, Shares, check_uniform, transcript};
+use crate::transcripts::{EXTREMES, Shares, check_uniform, transcript};
 
 const PRIME: u64 = 2_147_352_577;
 const SET: ParameterSet = ParameterSet::L;

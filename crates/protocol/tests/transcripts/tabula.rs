@@ -8,7 +8,7 @@ use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Rounding, Shape};
 use lanner_testkit::{Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
-use crate::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+use crate::transcripts::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
 
 const KEPT: u32 = 8;
 const DROPPED: u32 = 8;

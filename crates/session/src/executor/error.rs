@@ -2,6 +2,7 @@
 
 use lanner_plan::PlanError;
 use lanner_primitives::PrimitivesError;
+use lanner_process::OtherProcess;
 use lanner_protocol::ProtocolError;
 use lanner_wire::{ChannelError, DecodeError};
 use thiserror::Error;
@@ -36,6 +37,9 @@ pub enum ExecutionError {
     /// An earlier exchange of the session failed half-way.
     #[error("an earlier exchange failed, so the session is out of step; open another one")]
     Broken,
+    /// The session, or its material, is another process's, of which this one is a copy: both would use the same masks.
+    #[error(transparent)]
+    OtherProcess(#[from] OtherProcess),
     /// Material cannot be kept, or was used.
     #[error(transparent)]
     Store(#[from] lanner_store::StoreError),

@@ -3,6 +3,7 @@
 //! Format, all little-endian: version (4), party (1: client 0, server 1), identity (32); then what each step that is visited
 //! encodes, in order. Every length follows from the plan. The bytes are secret: see [`Step::encode`](lanner_protocol::step::Step::encode).
 
+use lanner_process::Mark;
 use lanner_protocol::Party;
 use lanner_protocol::step::{Lifetime, PartyState};
 use lanner_store::Material;
@@ -71,7 +72,7 @@ impl<P: PartyState> PartyPlan<P> {
         let material = |visit| self.step_of(visit).map(|(_, step)| step.step.decode(&mut reader)).transpose();
         let materials = self.visits.iter().map(material).collect::<Result<_, DecodeError>>()?;
         reader.finish()?;
-        Ok(Prepared { materials, costs: self.costs(Phase::Offline) })
+        Ok(Prepared { materials, costs: self.costs(Phase::Offline), mark: Mark::here() })
     }
 }
 
@@ -107,7 +108,7 @@ mod tests {
         plan.check_kept().unwrap();
         for lifetime in [Lifetime::Pairing, Lifetime::Session] {
             plan.steps[0].lifetime = lifetime;
-            let prepared = Prepared { materials: Vec::new(), costs: Vec::new() };
+            let prepared = Prepared { materials: Vec::new(), costs: Vec::new(), mark: Mark::here() };
             let error = prepared.encode(&plan, &[0; 32]).err().unwrap();
             assert!(matches!(&error, ExecutionError::NotKept { step } if step == "fc"), "{error}");
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lanner_plan::{Action, Visit};
 use lanner_primitives::{Prg, Seed};
+use lanner_process::Mark;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::keys as protocol;
 use lanner_protocol::step::{
@@ -19,10 +20,11 @@ use super::progress::SetUpPart;
 use super::values::{Values, move_around};
 use super::{ClientPlan, ExecutionError, ServedModel};
 
-/// One party's state of a session.
+/// One party's state of a session, which belongs to the process that set it up.
 pub struct Session<P> {
     plan: Arc<PartyPlan<P>>,
     state: P,
+    mark: Mark,
 }
 
 /// The client's session.
@@ -36,6 +38,8 @@ pub struct Prepared {
     /// Of each visit of the plan; none where a loop only moves values.
     pub(super) materials: Vec<Option<AnyState>>,
     pub(super) costs: Vec<StepCost>,
+    /// The process that made it, or took it from a stock: a copy of that one has it, too.
+    pub(super) mark: Mark,
 }
 
 impl Prepared {
@@ -107,7 +111,7 @@ impl ClientSession {
             channel.flush()?;
             Ok::<_, ExecutionError>(state)
         })?;
-        Ok((Self { plan, state }, cost))
+        Ok((Self { plan, state, mark: Mark::here() }, cost))
     }
 
     /// What another session needs to have the same keys.
@@ -141,7 +145,7 @@ impl ServerSession {
         rng: Prg,
     ) -> Result<Self, ExecutionError> {
         let state = Server::set_up(channel, &model.set_up, rng)?;
-        Ok(Self { plan: model, state })
+        Ok(Self { plan: model, state, mark: Mark::here() })
     }
 
     /// The same with the keys of an earlier session, which [`Self::read_keys`] read.
@@ -155,7 +159,7 @@ impl ServerSession {
         rng: Prg,
     ) -> Result<Self, ExecutionError> {
         let state = Server::set_up_again(channel, &model.set_up, keys.0, rng)?;
-        Ok(Self { plan: model, state })
+        Ok(Self { plan: model, state, mark: Mark::here() })
     }
 
     /// Reads what [`Session::keys`] was in a session of a model of the same needs, or what a client uploads.
@@ -191,9 +195,10 @@ impl<P: PartyState> Session<P> {
     /// Offline: makes the material of one prediction.
     ///
     /// # Errors
-    /// [`ExecutionError::Step`] naming the layer.
+    /// [`ExecutionError::Step`] naming the layer; [`ExecutionError::OtherProcess`] in a child that `fork` made.
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<Prepared, ExecutionError> {
-        let Self { plan, state } = self;
+        self.mark.check(SESSION)?;
+        let Self { plan, state, .. } = self;
         let (ring, len) = plan.input;
         let mut known = Values::new(P::INPUT_IS_KNOWN.then(|| Share::zero(ring, len)));
         let mut costs = plan.costs(Phase::Offline);
@@ -225,7 +230,7 @@ impl<P: PartyState> Session<P> {
             }
         }
         channel.flush()?;
-        Ok(Prepared { materials, costs })
+        Ok(Prepared { materials, costs, mark: Mark::here() })
     }
 }
 
@@ -235,7 +240,8 @@ impl ClientPlan {
     /// Returns the outcome and the cost of every step in both phases.
     ///
     /// # Errors
-    /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Step`] naming the layer.
+    /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Step`] naming the layer;
+    /// [`ExecutionError::OtherProcess`] in a child that `fork` made of the process that has the material.
     pub fn predict(
         &self,
         channel: &mut dyn Channel,
@@ -244,7 +250,8 @@ impl ClientPlan {
     ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
         self.check_input(input)?;
         let (ring, _) = self.input;
-        let Prepared { materials, mut costs } = prepared;
+        prepared.mark.check(MATERIAL)?;
+        let Prepared { materials, mut costs, .. } = prepared;
         let (outcome, online) = self.online(channel, materials, Share::embed(ring, input), |_, _| ())?;
         costs.extend(online);
         match outcome {
@@ -258,12 +265,14 @@ impl ServedModel {
     /// Online: one prediction with its material, which is used up whatever happens. Returns the cost of every step.
     ///
     /// # Errors
-    /// [`ExecutionError::Step`] naming the layer.
+    /// [`ExecutionError::Step`] naming the layer; [`ExecutionError::OtherProcess`] in a child that `fork` made of the process that has the
+    /// material.
     pub fn predict(
         &self,
         channel: &mut dyn Channel,
         prepared: Prepared,
     ) -> Result<Vec<StepCost>, ExecutionError> {
+        prepared.mark.check(MATERIAL)?;
         let (ring, len) = self.input;
         let (_, costs) = self.online(channel, prepared.materials, Share::zero(ring, len), |_, _| ())?;
         channel.flush()?;
@@ -313,6 +322,9 @@ impl<P> PartyPlan<P> {
         self.steps.iter().map(|step| StepCost::none(&step.name, step.protocol, phase)).collect()
     }
 }
+
+const SESSION: &str = "the session";
+const MATERIAL: &str = "the material of a prediction";
 
 /// What a client's keys are made from.
 fn key_seed(keys: &Material) -> Result<Seed, ExecutionError> {

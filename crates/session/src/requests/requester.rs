@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lanner_net::abreast;
 use lanner_primitives::Prg;
+use lanner_process::Mark;
 use lanner_store::{Material, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
 
@@ -17,7 +18,7 @@ use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, SetUpP
 /// Where the bytes of an upload are, if anywhere.
 type Uploading = Box<dyn Fn() -> Option<Vec<u8>> + Send>;
 
-/// A client's session.
+/// A client's session. In a child that `fork` made each exchange is [`ExecutionError::OtherProcess`], before anything is sent.
 pub struct Requester {
     plan: Arc<ClientPlan>,
     /// The source of the session's randomness, until it is set up.
@@ -34,6 +35,7 @@ pub struct Requester {
     at_once: usize,
     /// Bytes that predictions that run at once may take.
     memory: u64,
+    mark: Mark,
 }
 
 impl Requester {
@@ -54,6 +56,7 @@ impl Requester {
             kept_fails: false,
             at_once: 1,
             memory: MAX_PREPARED_BYTES,
+            mark: Mark::here(),
         }
     }
 
@@ -115,6 +118,7 @@ impl Requester {
     /// [`ExecutionError::Channel`] if the server does not prove that it made it, or the connection fails; [`ExecutionError::Store`] if the disk
     /// does.
     pub fn resume(&mut self, channel: &mut dyn Channel) -> Result<bool, ExecutionError> {
+        self.mark.check(SESSION)?;
         let Some(shelf) = &mut self.shelf else { return Ok(false) };
         if self.session.is_some() || shelf.is_paired() {
             return Ok(shelf.is_paired());
@@ -140,6 +144,7 @@ impl Requester {
     }
 
     fn set_up_in_turn(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        self.mark.check(SESSION)?;
         if self.session.is_some() {
             return Ok(());
         }
@@ -189,6 +194,7 @@ impl Requester {
     }
 
     fn prepare_in_turn(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        self.mark.check(SESSION)?;
         if !self.prepared.has_room() {
             return Err(ExecutionError::Mismatch {
                 what: "more prepared predictions than a session may hold",
@@ -220,6 +226,7 @@ impl Requester {
         channel: &mut dyn Channel,
         input: &[i64],
     ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+        self.mark.check(SESSION)?;
         if self.prepared.len() == 0 {
             self.prepare(channel)?;
         }
@@ -271,6 +278,7 @@ impl Requester {
         inputs: &[&[i64]],
         next: usize,
     ) -> Result<Vec<(Outcome, Vec<StepCost>)>, ExecutionError> {
+        self.mark.check(SESSION)?;
         if inputs.is_empty() || inputs.len() > self.most_together() {
             return Err(ExecutionError::Mismatch { what: "as many predictions at once" });
         }
@@ -326,6 +334,7 @@ impl Requester {
     }
 
     fn keep_in_turn(&mut self, channel: &mut dyn Channel) -> Result<Vec<StepCost>, ExecutionError> {
+        self.mark.check(SESSION)?;
         self.plan.check_kept()?;
         if self.shelf.is_none() {
             return Err(ExecutionError::NoStore);
@@ -359,6 +368,7 @@ impl Requester {
         channel: &mut dyn Channel,
         input: &[i64],
     ) -> Result<Option<(Outcome, Vec<StepCost>)>, ExecutionError> {
+        self.mark.check(SESSION)?;
         let Self { plan, shelf, standing, kept_fails, .. } = self;
         plan.check_input(input)?;
         if *kept_fails {
@@ -416,10 +426,13 @@ impl Requester {
     /// # Errors
     /// [`ExecutionError::Channel`] if the connection fails.
     pub fn end(self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        self.mark.check(SESSION)?;
         Request::End.send(channel)?;
         Ok(channel.flush()?)
     }
 }
+
+const SESSION: &str = "the session";
 
 /// Whether the parties are at the same place.
 enum Standing {

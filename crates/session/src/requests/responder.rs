@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lanner_net::abreast;
 use lanner_primitives::Prg;
+use lanner_process::Mark;
 use lanner_store::{MaterialId, Uploads};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;
@@ -42,6 +43,7 @@ pub struct Responder {
     at_once: usize,
     /// Whether a phase failed: what it has drawn and sent must not be met again.
     broken: bool,
+    mark: Mark,
 }
 
 impl Responder {
@@ -51,7 +53,8 @@ impl Responder {
         let prepared = Queue::new(model.memory().server_material);
         let (rng, computed, at_once) = (Some(rng), Vec::new(), 1);
         let (session, shelf, uploads, broken) = (None, None, None, false);
-        Self { model, rng, session, prepared, shelf, uploads, computed, at_once, broken }
+        let mark = Mark::here();
+        Self { model, rng, session, prepared, shelf, uploads, computed, at_once, broken, mark }
     }
 
     /// The same, keeping pairings and material where the client asks for it.
@@ -80,7 +83,7 @@ impl Responder {
     ///
     /// # Errors
     /// [`ExecutionError`] if the request is out of turn, too much is prepared, kept material is damaged, the peer's messages are not the
-    /// ones due, or the connection fails; [`ExecutionError::Broken`] ever after. A client that asks for a pairing, keys or material that are
+    /// ones due, or the connection fails; [`ExecutionError::Broken`] ever after; [`ExecutionError::OtherProcess`] in a child that `fork` made. A client that asks for a pairing, keys or material that are
     /// not kept, or cannot be, hears it, and the session goes on. After a check that no honest client fails, the session's secrets, what
     /// is prepared, and all material kept of its pairing are gone.
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
@@ -97,6 +100,7 @@ impl Responder {
         request: Request,
         room: Room,
     ) -> Result<(), ExecutionError> {
+        self.mark.check("the session")?;
         if std::mem::replace(&mut self.broken, true) {
             return Err(ExecutionError::Broken);
         }

@@ -12,8 +12,26 @@ app.kubernetes.io/component: {{ .part }}
 {{- end }}
 
 {{- define "lanner.image" -}}
-image: {{ printf "%s:%s" .Values.image.repository .Values.image.tag | quote }}
+{{- $tagged := printf "%s:%s" .Values.image.repository .Values.image.tag -}}
+image: {{ include "lanner.byDigest" (dict "image" $tagged "digest" .Values.image.digest) }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- end }}
+
+{{- /* DICT of an image with a tag, and the digest that takes the tag's place if it is not empty. */ -}}
+{{- define "lanner.byDigest" -}}
+{{- if .digest -}}
+{{ printf "%s@%s" (regexReplaceAll ":[^:/@]+$" .image "") .digest | quote }}
+{{- else -}}
+{{ .image | quote }}
+{{- end -}}
+{{- end }}
+
+{{- /* The argument that is a model: its name, its file, and the only commitment that is accepted. */ -}}
+{{- define "lanner.model" -}}
+{{- if not .commitment -}}
+{{- fail (printf "server.models: %s has no commitment; give the 64 digits that `lanner inspect %s` prints" .name .file) -}}
+{{- end -}}
+{{ printf "%s=/models/%s@%s" .name .file .commitment | quote }}
 {{- end }}
 
 {{- /* Where a server's models come from; one source, or an error. */ -}}

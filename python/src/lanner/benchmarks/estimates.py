@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.measure import measure
+from lanner.kernel_times import KernelTimes
 from lanner.network import Network
 from lanner.options import Protocols
 
@@ -62,15 +62,15 @@ class Closeness:
 
 
 def compare(
-    case: Case, mode: str, network: Network, repeat: int | None, state_dir: str | Path | None
+    case: Case, mode: str, network: Network, repeat: int | None, kernel_times: KernelTimes
 ) -> Iterator[Closeness]:
-    """Estimate and measure a benchmark in a mode over a network.
+    """Estimate and measure a benchmark in a mode over a network; mode auto chooses by the table of the estimates.
 
     Raises:
         LannerError: If the mode does not take it, or a result is wrong.
     """
-    protocols = Protocols(mode, network=network)
-    found = case.build(protocols)[0].estimate(network, state_dir=state_dir)
+    protocols = Protocols(mode, network=network, kernel_times=kernel_times)
+    found = case.build(protocols)[0].estimate(network, kernel_times=kernel_times)
     seconds = {row.phase: row.seconds for row in measure(case, protocols, [network], repeat)}
     latency = seconds["setup"] / SHARING + seconds["offline"] + seconds["online"]
     for phase in PHASES:

@@ -173,6 +173,7 @@ def build(
         precision=protocols.precision or 8,
         kept_bits=protocols.kept_bits,
         network=protocols.network,
+        kernels=None if protocols.kernel_times is None else protocols.kernel_times.text,
         batch=protocols.batch,
     )
     return compile_graph(graph.finish(output), samples, options), samples[0]

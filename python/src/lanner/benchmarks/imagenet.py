@@ -66,6 +66,7 @@ def build_imagenet(name: str, protocols: Protocols, side: int = SIDE) -> Built:
         input_range=(0, 1),
         max_memory=MEMORY,
         network=protocols.network,
+        kernel_times=protocols.kernel_times,
         batch=protocols.batch,
     )
     return model, images[-1]

@@ -19,8 +19,8 @@ def machine() -> dict[str, Any]:
     """Processor, cores, features that kernels use, system, version, and how busy it is now."""
     native = json.loads(_native.doctor())
     return {
-        "processor": _processor(),
-        "cores": _cores(),
+        "processor": processor(),
+        "cores": cores(),
         "features": sorted(name for name, present in native["features"].items() if present),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": platform.platform(),
@@ -116,7 +116,8 @@ def usage(pid: int) -> Usage:
     )
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The processor's name, as the system tells it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -125,5 +126,6 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

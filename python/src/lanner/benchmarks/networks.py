@@ -34,6 +34,7 @@ def embedded(name: str, protocols: Protocols) -> Built:
         protocols.kept_bits,
         protocols.network,
         protocols.batch,
+        protocols.kernel_times,
     )
     return model, load_digits("test")[0][0]
 
@@ -177,6 +178,7 @@ def trained(
         precision=protocols.precision,
         kept_bits=protocols.kept_bits,
         network=protocols.network,
+        kernel_times=protocols.kernel_times,
         batch=protocols.batch,
     )
     return model, model.manifest.input.clip(samples[-1])

@@ -109,6 +109,17 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
     add_limit_options(parser)
 
 
+def add_kernel_times_option(parser: argparse.ArgumentParser, default: str) -> None:
+    """The option that names a table of kernel times; None where it is not given. `default` says which is used then."""
+    parser.add_argument(
+        "--kernel-times",
+        metavar="TABLE",
+        help="the table of kernel times: stored, that of this machine in the state directory; shipped, that of "
+        "another machine in the package; measure, to measure this machine again; or FILE.json (default: "
+        f"$LANNER_KERNEL_TIMES, else {default})",
+    )
+
+
 def add_limit_options(parser: argparse.ArgumentParser) -> None:
     """Options that say what a prediction may take; None where they are not given."""
     parser.add_argument(
@@ -236,6 +247,8 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     check_outputs(options)
     keywords = {name: getattr(options, name) for name in (*COMPILE_OPTIONS, "max_memory", "max_seconds")}
     keywords["network"], keywords["state_dir"] = options.network, options.state_dir
+    # Of the commands that compile, some have no such option.
+    keywords["kernel_times"] = getattr(options, "kernel_times", None)
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}
 

@@ -10,6 +10,7 @@ from lanner.cli.on_ray import this_host
 from lanner.cli.output import Output, duration, size
 from lanner.errors import MisuseError
 from lanner.files import why
+from lanner.kernel_times import measured_times
 from lanner.network import Network
 from lanner.options import INTERACTIVE_MODES, Protocols
 from lanner.ray.cluster import cluster
@@ -150,12 +151,14 @@ def run_estimates(
     from lanner.benchmarks.estimates import FACTOR, SLOWER, Closeness, beside_best, compare
 
     rows: list[Closeness] = []
+    times = measured_times(None, options.state_dir)
+    output.say(times.describe())
     with output.progress("measuring", len(chosen) * len(networks) * len(INTERACTIVE_MODES)) as advance:
         for case in chosen:
             for network in networks:
                 for mode in (mode for mode in INTERACTIVE_MODES if mode in case.modes):
                     advance(f"{case.name}, {network.name}, {mode}")
-                    rows += compare(case, mode, network, options.repeat, options.state_dir)
+                    rows += compare(case, mode, network, options.repeat, times)
     columns = ("benchmark", "mode", "network", "phase", "estimated", "measured", "factor")
     output.table(
         columns,

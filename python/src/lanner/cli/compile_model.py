@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lanner.agreement import agreeing, labels_of
 from lanner.cli.arguments import (
     add_compile_options,
+    add_kernel_times_option,
     check_outputs,
     compile_keywords,
     read_limits,
@@ -24,7 +25,8 @@ from lanner.cli.on_ray import add_ray_option, tracer_on
 from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
 from lanner.cli.written import Written
-from lanner.errors import InputError
+from lanner.errors import InputError, MisuseError
+from lanner.kernel_times import KernelTimes, stored_times
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
 from lanner.tracing import Tracer
@@ -56,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mode auto: what lies between the parties: loopback, lan, wan or FILE.toml (default: lan)",
     )
     add_compile_options(parser)
+    add_kernel_times_option(parser, "stored, or shipped where there is none: compiling measures nothing by itself")
     add_ray_option(parser, "run the networks that the search for bits tries")
 
 
@@ -63,6 +66,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Compile, compare with the float reference on the calibration samples, and save."""
     require_calibration(options, "lanner compile")
     check_outputs(options)
+    _choose_times(options)
     samples = load_calibration(options.calibration, options)
     name = options.name or options.target.name.removesuffix(".lanner")
     with output.progress(f"compiling {options.model.name}") as advance:
@@ -80,6 +84,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.say(f"{entry.name}: mode {entry.mode}, output {policy_of(entry)}, input {input_of(entry.input)}")
     if options.mode in (None, "auto"):
         output.say(_chosen(model, options), whole=True)
+        _tell_times(options.kernel_times, output)
     output.say(_said_of(agreement, model))
     inspecting = shlex.join(["lanner", "inspect", str(options.target)])
     output.say(f"written to {options.target}; `{inspecting}` tells its ranges and what it reveals", whole=True)
@@ -204,6 +209,30 @@ def _chosen(model: Model, options: argparse.Namespace) -> str:
     estimating = shlex.join(["lanner", "estimate", str(options.target), "--network", network])
     chosen = f"mode auto took {taken}, for the least {objective} over {network}: {told}"
     return f"{chosen}; `{estimating}` tells what that takes"
+
+
+def _choose_times(options: argparse.Namespace) -> None:
+    """Put the table of kernel times that mode auto chooses by in the place of its name.
+
+    Raises:
+        MisuseError: If a table is named that nothing is chosen by, or there is no such table.
+    """
+    if options.mode in (None, "auto"):
+        options.kernel_times = stored_times(options.kernel_times, options.state_dir)
+    elif options.kernel_times is not None:
+        raise MisuseError(
+            f"only mode auto chooses by kernel times, and the mode is {options.mode}",
+            where="--kernel-times",
+            fix="compile with mode auto, or leave the option out",
+        )
+
+
+def _tell_times(times: KernelTimes, output: Output) -> None:
+    """Say which table mode auto chose by."""
+    advice = "; `lanner estimate` measures this machine in a second" if times.table == "shipped" else ""
+    output.say(f"{times.describe()}{advice}")
+    if times.note is not None:
+        output.warn(times.note)
 
 
 def _said_of(agreement: dict[str, Any], model: Model) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.agreement import agreement_name, agrees
-from lanner.cli.arguments import add_protocol_options
+from lanner.cli.arguments import add_kernel_times_option, add_protocol_options
+from lanner.cli.build import build_facts
 from lanner.cli.example import save_example
 from lanner.cli.output import Output, duration
 from lanner.cli.predict import predict_samples
@@ -20,6 +21,7 @@ from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
 from lanner.inputs import samples_of
+from lanner.kernel_times import measured_times
 from lanner.options import Protocols
 from lanner.prediction import Prediction
 from lanner.wording import counted
@@ -33,6 +35,7 @@ NETWORK = "mnist_d"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_protocol_options(parser)
+    add_kernel_times_option(parser, "stored, which the first demo or estimate measures in a second")
     parser.add_argument("--images", type=int, default=10, metavar="N", help="how many digits (default: 10)")
     parser.add_argument(
         "--save", type=Path, metavar="DIR", help="only write the network and digits into a folder, to try the others"
@@ -44,10 +47,20 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.save is not None:
         return save_example(options.save, NETWORK, output)
     x, y = _digits(options.images)
+    times = None
+    if options.mode != "auto" and options.kernel_times is not None:
+        raise MisuseError(
+            f"only mode auto chooses by kernel times, and the mode is {options.mode}",
+            where="--kernel-times",
+            fix="leave the option out",
+        )
+    if options.mode == "auto":
+        with output.progress("measuring this machine"):
+            times = measured_times(options.kernel_times, options.state_dir)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         with output.progress(f"compiling {NETWORK}"):
             shown = Protocols(options.mode, options.rounding).output("probability")
-            model = compile_embedded(NETWORK, options.mode, shown, options.rounding)
+            model = compile_embedded(NETWORK, options.mode, shown, options.rounding, kernel_times=times)
             path = Path(folder) / f"{NETWORK}.lanner"
             model.save(path)
         predictions, seconds = _classify(path, x, output)
@@ -60,7 +73,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
     _show(predictions, y, agreement, model.manifest.is_exact, output)
     done = f"{counted(len(x), 'digit')} in {duration(seconds)} in mode {model.manifest.mode}"
     output.say(f"{done}; the server saw no pixel, the client no weight")
-    output.document({"predictions": document})
+    if build_facts()["profile"] != "release":
+        output.tell("this build checks its arithmetic, as tests want it; that of `make install`, or a wheel, is faster")
+    if times is not None:
+        output.say(times.describe())
+        if times.note is not None:
+            output.warn(times.note)
+    output.document({"predictions": document, "kernel_times": None if times is None else times.document()})
     return 0 if all(agreement) else 1
 
 

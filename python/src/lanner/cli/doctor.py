@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from lanner import _native
-from lanner.benchmarks.machine import machine
 from lanner.cli.build import build_facts
 from lanner.cli.inspect import show_report
 from lanner.cli.output import Output
-from lanner.estimate import KERNELS
+from lanner.errors import MisuseError
 from lanner.extras import OPTIONAL, advice, is_installed, require
+from lanner.files import write_whole
+from lanner.kernel_times import KERNELS, machine_name, origin, stored_times
 from lanner.pairings import pairings
 from lanner.state import state_directory, state_path
-from lanner.wording import counted
 
 NAME = "doctor"
 HELP = "show versions, CPU features and what is missing"
@@ -47,6 +47,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     operators = _operators()
     stock = _stock(state_path(options.state_dir))
     build = build_facts()
+    times = stored_times(None, options.state_dir)
     document = {
         "build": build,
         "python": platform.python_version(),
@@ -54,6 +55,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         "packages": packages,
         "native": native,
         "stock": stock,
+        "kernel_times": times.document(),
         "operators": operators,
         "missing": missing,
     }
@@ -64,6 +66,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.section("ONNX operators", [("", ", ".join(operators) or "none without the package onnx")])
     if build["native_version"] != build["version"]:
         output.warn(f"the native module is of version {build['native_version']}: install the package again")
+    told = [("table", times.table), ("machine", times.machine), ("measured", times.measured)]
+    output.section("Kernel times", [(name, value) for name, value in told if value is not None])
+    if times.note is not None:
+        output.warn(times.note)
     for lack in missing:
         output.say(f"missing: {lack['package']}, for {lack['needed_for']}: {lack['fix']}")
     output.document(document)
@@ -76,12 +82,11 @@ def _calibrate(state: Path, output: Output) -> None:
         require(package, "--calibrate", "onnx", "demo")
     from lanner.benchmarks.kernel_times import calibration_cases, measure, table
 
-    here = machine()
-    name = f"{here['processor']}, {counted(here['cores'], 'core')}"
+    name = machine_name()
     with output.progress("measuring", len(calibration_cases())) as advance:
         kernels = measure(name, advance)
     path = state / KERNELS
-    path.write_text(table(kernels), encoding="utf-8")
+    write_whole(path, table({**kernels, "origin": origin("calibrated")}), MisuseError)
     output.say(f"kernel times of {name} are in {path}")
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lanner.capacity import Fits, Machine
 from lanner.cli.arguments import (
     add_compile_options,
+    add_kernel_times_option,
     add_trust_options,
     read_limits,
     refuse_compile_options,
@@ -25,6 +26,7 @@ from lanner.cli.written import Written
 from lanner.client import DEFAULT_TIMEOUT
 from lanner.errors import LannerError, MisuseError, ModelError
 from lanner.estimate import Estimate, PhaseEstimate, estimate
+from lanner.kernel_times import KernelTimes, measured_times
 from lanner.limits import parse_bytes
 from lanner.manifest import Manifest
 from lanner.model import load
@@ -68,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{party}-memory", metavar="SIZE", help=f"memory of the {party}, to tell whether it is enough: 8GB"
         )
+    add_kernel_times_option(parser, "stored, which the first estimate measures in a second")
     add_html_option(parser)
     parser.add_argument(
         "--plot",
@@ -90,10 +93,15 @@ def run(options: Namespace, output: Output) -> int:
     if options.model.suffix != ".onnx":
         refuse_compile_options(options)
         limits = read_limits(options)
-        alone = estimate(_manifest(options), network, state_dir=options.state_dir, **limits, **_machines(options))
+        manifest = _manifest(options)
+        times = _times(options, output)
+        client, server = _machines(options)
+        alone = estimate(manifest, network, kernel_times=times, client=client, server=server, **limits)
         return _tell(alone, options, output)
     require_calibration(options, "lanner estimate")
     samples = load_calibration(options.calibration, options)
+    # Mode auto chooses by the table by which it is estimated.
+    options.kernel_times = _times(options, output)
     if options.mode != ALL:
         return _tell(_compiled(options, options.mode, samples, network, output), options, output)
     found: dict[str, Estimate] = {}
@@ -107,6 +115,7 @@ def run(options: Namespace, output: Output) -> int:
         raise next(iter(refused.values()))
     with page(options, output, f"{options.model.name} over {network.describe()}"):
         _compare(found, network, output)
+        _tell_times(options.kernel_times, output)
         for mode, refusal in refused.items():
             output.say(f"mode {mode} does not take it: {refusal}")
         for each in found.values():
@@ -114,6 +123,7 @@ def run(options: Namespace, output: Output) -> int:
     output.document(
         {
             "network": network.name,
+            "kernel_times": options.kernel_times.document(),
             "modes": {mode: estimated.document for mode, estimated in found.items()},
             "refused": {mode: refusal.document() for mode, refusal in refused.items()},
         }
@@ -134,7 +144,8 @@ def _compiled(
     chosen = Namespace(**{**vars(options), "mode": mode})
     with output.progress(f"compiling {options.model.name}") as advance:
         model = compile_file(chosen, samples, options.calibration, options.model.stem, advance)
-    return estimate(model.manifest, network, state_dir=options.state_dir, **read_limits(options), **_machines(options))
+    (client, server), times, limits = _machines(options), options.kernel_times, read_limits(options)
+    return estimate(model.manifest, network, kernel_times=times, client=client, server=server, **limits)
 
 
 def _tell(found: Estimate, options: Namespace, output: Output) -> int:
@@ -177,7 +188,21 @@ def _show(found: Estimate, output: Output) -> None:
     output.section("Memory", held)
     _tell_what_fits(found.fits, output)
     _warn_of_untimed(found, output)
-    output.say(f"times are of {found.machine}; lanner doctor --calibrate measures this machine")
+    _tell_times(found.kernel_times, output)
+
+
+def _times(options: Namespace, output: Output) -> KernelTimes:
+    """The table of kernel times that the options name, measured where this machine has none."""
+    with output.progress("measuring this machine"):
+        return measured_times(options.kernel_times, options.state_dir)
+
+
+def _tell_times(times: KernelTimes, output: Output) -> None:
+    """Say whose kernel times they are."""
+    advice = "" if times.table == "calibrated" else "; lanner doctor --calibrate measures this machine more exactly"
+    output.say(f"{times.describe()}{advice}")
+    if times.note is not None:
+        output.warn(times.note)
 
 
 def _tell_what_fits(fits: Fits, output: Output) -> None:
@@ -195,15 +220,16 @@ def _warn_of_untimed(found: Estimate, output: Output) -> None:
         output.warn(f"there are no times of {', '.join(lacking)}: what these compute counts as none, mode {found.mode}")
 
 
-def _machines(options: Namespace) -> dict[str, Machine]:
-    """The machines that the options describe."""
-    return {
-        party: Machine(
+def _machines(options: Namespace) -> tuple[Machine, Machine]:
+    """The client's and the server's machine as the options describe them."""
+    client, server = (
+        Machine(
             getattr(options, f"{party}_cores"),
             None if (memory := getattr(options, f"{party}_memory")) is None else parse_bytes(memory),
         )
         for party in ("client", "server")
-    }
+    )
+    return client, server
 
 
 def _network(options: Namespace) -> Network:

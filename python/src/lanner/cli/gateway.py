@@ -15,10 +15,11 @@ from lanner.cli.arguments import Peer, add_peer_arguments, add_peer_options, rea
 from lanner.cli.events import Event, add_log_option
 from lanner.cli.log import request_event
 from lanner.cli.memory import give_back_large_buffers
+from lanner.cli.open_files import connections_within_open_files
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
 from lanner.client import Client
-from lanner.errors import MisuseError
+from lanner.errors import LannerError, MisuseError
 from lanner.extras import require
 from lanner.progress import SetUpWatch
 from lanner.state import state_directory, state_path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from lanner.gateway.listening import Listening
     from lanner.gateway.sessions import ServedModel
     from lanner.gateway.token import Token
+    from lanner.gateway.web import WebServer
     from lanner.telemetry.records import Listener, Request
 
 NAME = "gateway"
@@ -81,6 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="requests that may wait for others; further ones are told to try again later "
         f"(default: {DEFAULT_WAITING})",
     )
+    group.add_argument(
+        "--health",
+        metavar="ADDR",
+        help="answer /healthz and /readyz at HOST:PORT too, without TLS and token, for probes that no caller can keep "
+        "from an answer",
+    )
     add_log_option(parser)
     add_peer_options(parser, several_models=True)
 
@@ -95,10 +103,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
     from lanner import __version__
     from lanner.gateway.admission import Admission
     from lanner.gateway.app import make_app
+    from lanner.gateway.connections import BOUNDS
     from lanner.gateway.guard import Guard
-    from lanner.gateway.listening import Listening, serve_until_stopped
+    from lanner.gateway.listening import Listening
     from lanner.gateway.page import FILES
     from lanner.gateway.service import Service
+    from lanner.gateway.web import WebServer
     from lanner.telemetry.exposition import new_registry
     from lanner.telemetry.gateway_metrics import GatewayMetrics
 
@@ -106,8 +116,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     context = listening.context()
     peers = _read_peers(options)
     token_file, token = _read_token(options, listening)
-    names = listening.names(options.name)
-    guard = Guard(listening.scheme, names, not listening.is_loopback, token, frozenset(FILES))
+    most = connections_within_open_files(BOUNDS.most)
+    guard = Guard(listening.scheme, listening.hosts(options.name), token, frozenset(FILES))
     with (
         tracing(SERVICE, output.warn) as traces,
         listening.bind() as bound,
@@ -119,9 +129,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
         modes = {model.name: model.manifest.mode for model in models}
         metrics = GatewayMetrics(modes, lambda: service.admission.held, registry)
         listeners: list[Listener] = [partial(_log, output), metrics.answered, *(spans.answered for spans in traces)]
-        output.document({"url": url, "models": list(service.models), "token_file": token_file})
-        _announce(url, models, token_file, output)
-        serve_until_stopped(make_app(service, guard, registry, listeners), bound, context)
+        app = make_app(service, guard, registry, listeners)
+        server = WebServer(app, bound, context, replace(BOUNDS, most=most))
+        with _healthy(options, server, models) as health:
+            output.document({"url": url, "models": list(service.models), "token_file": token_file, "health": health})
+            _announce(url, models, token_file, health, output)
+            server.answer_until_stopped()
         output.tell("stopping", event="stopping")
     output.tell("stopped", event="stopped")
     return 0
@@ -181,7 +194,30 @@ def _connect(
     return peer.connect(state, watch)
 
 
-def _announce(url: str, models: Sequence[ServedModel], token_file: str | None, output: Output) -> None:
+@contextmanager
+def _healthy(options: argparse.Namespace, server: WebServer, models: Sequence[ServedModel]) -> Iterator[str | None]:
+    """Tell health at an address of its own, if there is one: the address as bound."""
+    if options.health is None:
+        yield None
+        return
+    from lanner.telemetry.endpoint import serve_health
+
+    with serve_health(options.health, server.turns, partial(_is_ready, server, models), options.name) as bound:
+        yield bound
+
+
+def _is_ready(server: WebServer, models: Sequence[ServedModel]) -> bool:
+    try:
+        for model in models:
+            model.check_ready()
+    except LannerError:
+        return False
+    return server.is_answering
+
+
+def _announce(
+    url: str, models: Sequence[ServedModel], token_file: str | None, health: str | None, output: Output
+) -> None:
     for model in models:
         manifest = model.manifest
         said = f"mode {manifest.mode}, output {manifest.output}, input {input_of(manifest.input)}"
@@ -190,6 +226,8 @@ def _announce(url: str, models: Sequence[ServedModel], token_file: str | None, o
     output.say(f"Open Inference Protocol v2 at {url}/v2", whole=True)
     if token_file is not None:
         output.say(f"callers need the token in {token_file}", whole=True)
+    if health is not None:
+        output.say(f"health at http://{health}/healthz and /readyz")
     output.log(Event("listening", None, fields={"url": url, "models": [model.name for model in models]}))
 
 

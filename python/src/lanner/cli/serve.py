@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shlex
 import signal
 import socket
@@ -12,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,6 +20,7 @@ from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
 from lanner.cli.events import Event, add_log_option
 from lanner.cli.log import SessionLog
 from lanner.cli.memory import EndedSessions, give_back_large_buffers
+from lanner.cli.offered import Offered
 from lanner.cli.open_files import allow_open_files
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
@@ -49,7 +50,13 @@ QUIET_LOOKS = 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("models", nargs="+", metavar="[NAME=]MODEL.lanner", help="compiled models")
+    parser.add_argument(
+        "models",
+        nargs="+",
+        metavar="[NAME=]MODEL.lanner[@COMMITMENT]",
+        help="compiled models; with a commitment, as `lanner inspect` prints it, a file that holds another model is "
+        "refused",
+    )
     parser.add_argument(
         "--listen",
         default=f"127.0.0.1:{DEFAULT_PORT}",
@@ -61,6 +68,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--client-ca", type=Path, metavar="F", help="authorities whose certificates clients must show")
     parser.add_argument(
         "--metrics", metavar="ADDR", help="tell metrics at HOST:PORT/metrics, and health at /healthz and /readyz"
+    )
+    parser.add_argument(
+        "--metrics-name",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="a host name under which --metrics is read, beside its address and the machine's own name; may be "
+        "repeated",
     )
     parser.add_argument(
         "--max-sessions",
@@ -120,13 +135,21 @@ def run(options: argparse.Namespace, output: Output) -> int:
     server = _server(options)
     _on_interrupt(lambda *_: stopped.set())
     with tracing(SERVICE, output.warn) as spans:
-        _serve(server, options.metrics, [SessionLog(output), *spans], stopped, output)
+        _serve(server, _Metrics(options.metrics, options.metrics_name), [SessionLog(output), *spans], stopped, output)
     output.tell("stopped", event="stopped")
     return 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Metrics:
+    """Where metrics and health are told, if anywhere, and under which names beside the usual ones."""
+
+    address: str | None
+    names: Sequence[str]
+
+
 def _serve(
-    server: Server, metrics: str | None, readers: Sequence[Reader], stopped: threading.Event, output: Output
+    server: Server, metrics: _Metrics, readers: Sequence[Reader], stopped: threading.Event, output: Output
 ) -> None:
     """Serve until the event, and tell the readers what becomes of connections."""
     readiness = Readiness()
@@ -145,11 +168,9 @@ def _serve(
 
 
 @contextmanager
-def _watched(
-    server: Server, address: str | None, readiness: Readiness
-) -> Iterator[tuple[str | None, Sequence[Reader]]]:
+def _watched(server: Server, where: _Metrics, readiness: Readiness) -> Iterator[tuple[str | None, Sequence[Reader]]]:
     """Tell metrics and health at an address, if there is one: the address as bound, and what counts connections."""
-    if address is None:
+    if where.address is None:
         yield None, ()
         return
     from lanner.telemetry.endpoint import serve_endpoint
@@ -158,7 +179,7 @@ def _watched(
 
     registry = new_registry()
     metrics = ServerMetrics(server, registry)
-    with serve_endpoint(address, registry, readiness) as bound:
+    with serve_endpoint(where.address, registry, readiness, where.names) as bound:
         yield bound, (metrics,)
 
 
@@ -205,14 +226,9 @@ def _await_end_of_input(stopped: threading.Event) -> None:
 def _load_models(arguments: list[str], limits: LimitKeywords) -> dict[str, Model]:
     models: dict[str, Model] = {}
     for argument in arguments:
-        match = re.fullmatch(r"([A-Za-z0-9_.-]+)=(.+)", argument)
-        path = match[2] if match else argument
-        if match is None and "=" in argument and not Path(argument).exists():
-            raise MisuseError(
-                f"{argument.partition('=')[0]!r} is no name for a model", fix="take letters, digits, dots, - and _"
-            )
-        model = load(path, **limits)
-        name = match[1] if match else model.name
+        offered = Offered.parse(argument)
+        model = load(offered.path, commitment=offered.commitment, **limits)
+        name = offered.name or model.name
         if name in models:
             raise MisuseError(f"two models are named {name}", fix="write NAME=MODEL.lanner")
         models[name] = model

@@ -9,8 +9,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from lanner.gateway.errors import Refused
 
-#: Seconds that a body may take to arrive.
-BODY_SECONDS = 60.0
+#: Seconds that a body may take to arrive, and that it may pause.
+BODY_SECONDS, PAUSE_SECONDS = 60.0, 10.0
 
 #: The window bits of zlib for each encoding: a gzip header, or a zlib one, which is what HTTP calls deflate.
 _WINDOWS = {"gzip": 31, "deflate": 15}
@@ -32,7 +32,10 @@ async def read_body(request: Request, limit: int) -> bytes:
         async with asyncio.timeout(BODY_SECONDS):
             body = await _collect(request, limit)
     except TimeoutError:
-        raise Refused(408, f"the body did not arrive within {BODY_SECONDS:g} s; send it again") from None
+        raise Refused(
+            408,
+            f"the body did not arrive within {BODY_SECONDS:g} s, or paused for {PAUSE_SECONDS:g} s; send it again",
+        ) from None
     except ClientDisconnect:
         raise Refused(400, "the connection was closed before the body was whole") from None
     return body if encoding == "identity" else _decompress(body, _WINDOWS[encoding], limit)
@@ -40,7 +43,8 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 async def _collect(request: Request, limit: int) -> bytes:
     body = bytearray()
-    async for chunk in request.stream():
+    chunks = aiter(request.stream())
+    while (chunk := await asyncio.wait_for(anext(chunks, None), PAUSE_SECONDS)) is not None:
         if len(body) + len(chunk) > limit:
             raise _too_large(limit)
         body += chunk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from http import HTTPStatus
 from typing import Any
 
@@ -15,9 +16,14 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lanner.errors import LannerError
+from lanner.gateway.admission import Admission
 from lanner.gateway.errors import Refused, refusal_of
 from lanner.gateway.guard import SECURITY_HEADERS, Guard
 from lanner.telemetry.records import Listener, Request
+
+#: Requests that are worked on at once, but for the page's files: many more than predictions that wait, so that others
+#: hear of these.
+REQUESTS = 128
 
 #: The headers of the W3C Trace Context.
 _TRACE_CONTEXT = ("traceparent", "tracestate")
@@ -36,6 +42,7 @@ class Front:
         self._app = app
         self._guard = guard
         self._listeners = listeners
+        self._admission = Admission(REQUESTS)
         self._count = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,12 +59,15 @@ class Front:
         self._tell(scope, sent.status, time.monotonic() - start, fault)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            self._guard.check(scope["method"], scope["path"], Headers(scope=scope))
-        except Refused as refused:
-            await _refusal(refused)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        with ExitStack() as held:
+            try:
+                self._guard.check(scope["method"], scope["path"], Headers(scope=scope))
+                if scope["path"] not in self._guard.public:
+                    held.enter_context(self._admission.admit())
+            except Refused as refused:
+                await _refusal(refused)(scope, receive, send)
+                return
+            await self._app(scope, receive, send)
 
     def _tell(self, scope: Scope, status: int, seconds: float, fault: str | None) -> None:
         self._count += 1

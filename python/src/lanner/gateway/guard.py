@@ -9,8 +9,6 @@ A page from elsewhere can make a browser on this machine send requests to loopba
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,6 +16,7 @@ from starlette.datastructures import Headers
 
 from lanner.gateway.errors import Refused
 from lanner.gateway.token import Token
+from lanner.hosts import Hosts
 
 #: What a POST may hold.
 CONTENT_TYPES = ("application/json", "application/octet-stream")
@@ -42,15 +41,13 @@ class Guard:
 
     Attributes:
         scheme: ``http`` or ``https``.
-        names: Host names, in lower case, under which it may be reached.
-        any_address: Whether addresses in numbers are taken too, as they are off loopback: a foreign page has a name.
+        hosts: The names under which it may be reached.
         token: What callers must show; None for none.
         public: The paths of the page's files, which need no token: they hold nothing of anybody's.
     """
 
     scheme: str
-    names: frozenset[str]
-    any_address: bool
+    hosts: Hosts
     token: Token | None
     public: frozenset[str]
 
@@ -68,9 +65,7 @@ class Guard:
             check_content_type(headers)
 
     def _check_host(self, headers: Headers) -> None:
-        hosts = headers.getlist("host")
-        name = host_name(hosts[0]) if len(hosts) == 1 else ""
-        if name not in self.names and not (self.any_address and is_address(name)):
+        if not self.hosts.include(headers.getlist("host")):
             raise Refused(421, "this is not a name of the gateway; use its address, or name it with --name")
 
     def _check_origin(self, method: str, headers: Headers) -> None:
@@ -105,18 +100,3 @@ def check_content_type(headers: Headers) -> None:
         return
     if (kind or "").partition(";")[0].strip().lower() not in CONTENT_TYPES:
         raise Refused(415, f"the content type must be {' or '.join(CONTENT_TYPES)}")
-
-
-def host_name(host: str) -> str:
-    """The name or the address in a ``Host`` header, in lower case, without brackets and port; empty if none."""
-    match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::\d*)?", host)
-    return "" if match is None else (match[1] or match[2]).lower()
-
-
-def is_address(name: str) -> bool:
-    """Whether a name is an address in numbers."""
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import ipaddress
-import signal
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-
-import uvicorn
-from starlette.types import ASGIApp
 
 from lanner.errors import MisuseError, TransportError
 from lanner.files import check_file
-from lanner.gateway.guard import is_address
+from lanner.hosts import Hosts, is_address, is_loopback
 from lanner.trust import parse_address
 
 DEFAULT_PORT = 8080
-
-#: Seconds that requests under way may take to end after SIGTERM.
-DRAIN_SECONDS = 30
-
-#: Connections at once: many more than requests that are let in, so that others hear that the gateway is busy.
-_CONNECTIONS = 128
-
-#: The names of this machine for programs on it.
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +57,16 @@ class Listening:
     @property
     def is_loopback(self) -> bool:
         """Whether only programs on this machine reach it."""
-        return self.host == "localhost" or (is_address(self.host) and ipaddress.ip_address(self.host).is_loopback)
+        return is_loopback(self.host)
 
     @property
     def scheme(self) -> str:
         """``https`` or ``http``."""
         return "http" if self.certificate is None else "https"
 
-    def names(self, others: Sequence[str]) -> frozenset[str]:
-        """The host names under which callers may ask: the host, this machine's names, and `others`."""
-        own = set() if self.is_loopback else {socket.gethostname()}
-        return LOOPBACK_NAMES | {name.lower() for name in (self.host, *own, *others)}
+    def hosts(self, others: Sequence[str]) -> Hosts:
+        """The names under which callers may ask: the host, this machine's names, and `others`."""
+        return Hosts.of(self.host, others)
 
     def bind(self) -> socket.socket:
         """A socket that listens there.
@@ -129,54 +112,3 @@ class Listening:
                 fix="give a certificate chain and its key without a password, in PEM",
             ) from None
         return context
-
-
-def serve_until_stopped(app: ASGIApp, bound: socket.socket, context: ssl.SSLContext | None) -> None:
-    """Answer until SIGTERM or Ctrl-C; requests under way have `DRAIN_SECONDS` to end, and a second signal ends them."""
-    config = uvicorn.Config(
-        app,
-        # Its log could hold what callers send; the application keeps one that does not.
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        http="h11",
-        loop="asyncio",
-        interface="asgi3",
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-    )
-    config.load()
-    config.ssl = context
-    server = _Server(config)
-    with server.stopped_by_signals():
-        asyncio.run(server.serve(sockets=[bound]))
-
-
-class _Server(uvicorn.Server):
-    """A web server whose end by a signal is no error."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to `stopped_by_signals`: this one would raise them again in the end."""
-        yield
-
-    @contextlib.contextmanager
-    def stopped_by_signals(self) -> Iterator[None]:
-        """Stop at SIGTERM, and at Ctrl-C unless that is ignored, as in a shell's background job."""
-        signals = [signal.SIGTERM]
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signals.append(signal.SIGINT)
-        before = {number: signal.signal(number, self._stop) for number in signals}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit
-        self.should_exit = True

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lanner.client import Client
 from lanner.errors import BusyError, InputError, LannerError, PeerError
+from lanner.forks import OfProcess
 from lanner.interrupts import abandon
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction, SentMessage
@@ -101,7 +102,7 @@ class _Watched:
     before: list[StepProgress]
 
 
-class ServedModel:
+class ServedModel(OfProcess):
     """A model of the server behind, and the one session that asks it.
 
     Predictions are made one after the other, on a thread of their own.
@@ -118,7 +119,10 @@ class ServedModel:
         LannerError: As `lanner.Client`, about the first session.
     """
 
+    _kind = "gateway"
+
     def __init__(self, name: str | None, connect: Connect) -> None:
+        super().__init__()
         self._connect = connect
         self._set_up = SetUpWatch()
         self._session: Client | None = connect(pin_model=None, probing=False, watch=self._set_up)
@@ -137,7 +141,11 @@ class ServedModel:
         Args:
             read: Gives the samples, shape (n, *the model's); called on the model's thread, since pictures take time.
             ticket: What the caller may ask for its progress by; nothing where it will not ask.
+
+        Raises:
+            MisuseError: In a copy of the process that made it, which has no such thread.
         """
+        self._check_process()
         future: Future[Answer] = Future()
         self._calls.put(_Call(future, read, ticket))
         return future
@@ -167,6 +175,7 @@ class ServedModel:
         Raises:
             LannerError: Why it does not.
         """
+        self._check_process()
         try:
             self._readiness.check()
         except BusyError:
@@ -175,7 +184,9 @@ class ServedModel:
                 raise
 
     def close(self) -> None:
-        """End the session; a prediction that still runs is abandoned."""
+        """End the session; a prediction that still runs is abandoned. A copy of the process leaves both as they are."""
+        if self._is_inherited():
+            return
         self._calls.put(None)
         self._thread.join(_CLOSE_SECONDS)
         if self._thread.is_alive() and self._running is not None:

@@ -1,0 +1,8 @@
+//! Every integration test of this crate, in one binary.
+#![allow(clippy::expect_used, clippy::unwrap_used, unreachable_pub)]
+
+mod common;
+mod faults;
+mod lanes;
+mod memory;
+mod tls;

@@ -1,0 +1,13 @@
+//! Every integration test of this crate, in one binary.
+#![allow(clippy::panic, clippy::unwrap_used, unreachable_pub)]
+
+mod branches;
+mod common;
+mod functions;
+mod hostile;
+mod margins;
+mod maxima;
+mod networks;
+mod rounding;
+mod spectral;
+mod weights;

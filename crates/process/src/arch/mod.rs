@@ -1,0 +1,11 @@
+//! How many forks lie between this process and the one that first asked.
+
+#[cfg(all(unix, not(miri)))]
+mod counted;
+#[cfg(any(not(unix), miri))]
+mod portable;
+
+#[cfg(all(unix, not(miri)))]
+pub(crate) use counted::forks;
+#[cfg(any(not(unix), miri))]
+pub(crate) use portable::forks;

@@ -1,0 +1,23 @@
+//! Every integration test of this crate, in one binary.
+#![allow(clippy::doc_markdown, clippy::expect_used, clippy::unwrap_used, missing_docs, unreachable_pub)]
+
+mod cheetah;
+mod circulant;
+mod common;
+mod delphi;
+mod erased;
+mod falcon;
+mod kernels;
+mod leakage;
+mod linear;
+mod ot_nonlinear;
+mod phases;
+mod privacy;
+mod repeated_query;
+mod repeats;
+mod softmax;
+mod square;
+mod tabula;
+mod transcripts;
+mod uniform;
+mod yao;

@@ -1,0 +1,19 @@
+//! Every integration test of this crate, in one binary.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+mod cheating;
+mod common;
+mod delphi;
+mod described;
+mod digest;
+mod executor;
+mod handshake;
+mod kept;
+mod loops;
+mod material;
+mod mixed;
+mod narrow;
+mod overlap;
+mod server_loop;
+mod spectral;
+mod uploads;

@@ -1,0 +1,4 @@
+//! Every integration test of this crate, in one binary.
+#![allow(clippy::unwrap_used)]
+
+mod codec;

@@ -1,0 +1,100 @@
+"""Runs one command: errors become one sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from contextlib import suppress
+from typing import IO, NoReturn
+
+from lanner.cli import INTERRUPTED, INTERRUPTION
+from lanner.cli.output import Output, writing_results
+from lanner.cli.parser import parse
+from lanner.cli.written import check_written
+from lanner.errors import LannerError
+from lanner.interrupts import abandoned_calls
+
+TERMINATED = 143
+#: Nobody reads the output any more.
+CLOSED_PIPE = 1
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run one command and return its exit code.
+
+    Args:
+        arguments: The arguments after the program's name.
+    """
+    output = Output(json="--json" in arguments)
+    signal.signal(signal.SIGTERM, _terminate)
+    code = _run(arguments, output)
+    try:
+        with writing_results():
+            _flush(sys.stdout)
+    except LannerError as error:
+        if code == 0:
+            output.fail(error)
+            code = error.exit_code
+    with suppress(OSError):
+        _flush(sys.stderr)
+    if abandoned_calls():
+        # The native call's thread would otherwise wake up in an interpreter that is being torn down.
+        os._exit(code)
+    return code
+
+
+def _run(arguments: list[str], output: Output) -> int:
+    try:
+        options = parse(arguments)
+        check_written(options)
+        code: int = options.command(options, output)
+    except LannerError as error:
+        output.fail(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        output.fail(_InterruptedError(INTERRUPTION))
+        return INTERRUPTED
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    except BrokenPipeError:
+        return CLOSED_PIPE
+    except BaseException as error:  # noqa: BLE001 - also a panic of the native module, which is no Exception
+        if "LANNER_TRACEBACK" in os.environ:
+            traceback.print_exc()
+        output.fail(
+            _UnexpectedError(f"unexpected {type(error).__name__}: {error}", fix="set LANNER_TRACEBACK=1 to see where")
+        )
+        return 1
+    return code
+
+
+def _flush(stream: IO[str] | None) -> None:
+    """Print what is left; where that cannot be, keep Python from complaining of it at its end.
+
+    Raises:
+        OSError: If it cannot be, though somebody reads it.
+    """
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise
+
+
+def _terminate(_signal: int, _frame: object) -> NoReturn:
+    """Leave through every context manager, so that no child process stays behind."""
+    raise SystemExit(TERMINATED)
+
+
+class _InterruptedError(LannerError):
+    kind = INTERRUPTION
+    exit_code = INTERRUPTED
+
+
+class _UnexpectedError(LannerError):
+    pass
