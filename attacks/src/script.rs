@@ -68,13 +68,20 @@ pub struct Script {
     position: usize,
     end: End,
     heard: u64,
+    hasty: bool,
 }
 
 impl Script {
     /// A channel to a peer that sends these bytes and then ends.
     #[must_use]
     pub fn channel(bytes: Vec<u8>, end: End) -> Framed<Self> {
-        Framed::new(Self { bytes, position: 0, end, heard: 0 })
+        Framed::new(Self { bytes, position: 0, end, heard: 0, hasty: true })
+    }
+
+    /// The same to a peer of which nobody can tell that it does not wait for answers.
+    #[must_use]
+    pub fn patient(bytes: Vec<u8>, end: End) -> Framed<Self> {
+        Framed::new(Self { bytes, position: 0, end, heard: 0, hasty: false })
     }
 }
 
@@ -109,7 +116,7 @@ impl ByteStream for Script {
     }
 
     fn pollable(&mut self) -> Option<&mut dyn Pollable> {
-        Some(self)
+        if self.hasty { Some(self) } else { None }
     }
 }
 
@@ -188,6 +195,10 @@ impl<C: Divisible> Channel for Tape<C> {
 
     fn traffic(&self) -> Traffic {
         self.channel.traffic()
+    }
+
+    fn allow_ahead(&mut self, bytes: usize) {
+        self.channel.allow_ahead(bytes);
     }
 
     fn divisible(&mut self) -> Option<&mut dyn Divisible> {

@@ -73,7 +73,7 @@ fn heard_by(victim: Victim) -> Vec<Frame> {
 
 /// Runs a party against a peer that says this.
 fn suffer(victim: Victim, bytes: Vec<u8>, end: End) -> Result<(), HandshakeError> {
-    let mut channel = Script::channel(bytes, end);
+    let mut channel = Script::patient(bytes, end);
     guard::bounded("a handshake", move || run(victim, &mut channel))
 }
 
@@ -104,9 +104,9 @@ fn no_changed_message_leads_to_a_session() {
                 let Some(attack) = Attack::on(&frames, index, mutation, &conversation()) else { continue };
                 let last = index + 1 == frames.len();
                 let harmless = match (frame.kind.0, mutation) {
-                    // A client may ask for the list as often as it likes, or not at all.
-                    (LIST, Mutation::Twice | Mutation::Omitted) => victim == Victim::Server,
-                    // A probe means nothing, however long it is; what answers it is drawn before what the record's client confirms.
+                    // A client may ask for the list, and probe, as often as it likes, or not at all.
+                    (LIST | PROBE, Mutation::Twice | Mutation::Omitted) => victim == Victim::Server,
+                    // A probe means nothing, however long it is.
                     (PROBE, Mutation::Swapped | Mutation::Shorter | Mutation::Longer) => true,
                     // What comes after the handshake is the session's.
                     (_, Mutation::Twice) => last,
@@ -152,7 +152,7 @@ fn no_flipped_bit_leads_to_a_session() {
             for bit in 0..8 * frame.payload.len() {
                 let mut changed = frames.clone();
                 changed[index].payload[bit / 8] ^= 1 << (bit % 8);
-                let outcome = run(victim, &mut Script::channel(bytes_of(&changed), End::Silence));
+                let outcome = run(victim, &mut Script::patient(bytes_of(&changed), End::Silence));
                 // The list is a help to people; the pin, not the list, says which model it is. A probe measures the network.
                 assert!(
                     outcome.is_err() || matches!(frame.kind.0, MODELS | PROBE | PROBED),
@@ -167,18 +167,18 @@ fn no_flipped_bit_leads_to_a_session() {
 #[test]
 fn a_replayed_handshake_does_not_confirm() {
     // Another run of the same party draws another nonce.
-    let mut to_server = Script::channel(bytes_of(&heard_by(Victim::Server)), End::Silence);
+    let mut to_server = Script::patient(bytes_of(&heard_by(Victim::Server)), End::Silence);
     assert!(matches!(serve(&mut to_server, 3, BINDING), Err(HandshakeError::Confirmation)));
-    let mut to_client = Script::channel(bytes_of(&heard_by(Victim::Client)), End::Silence);
+    let mut to_client = Script::patient(bytes_of(&heard_by(Victim::Client)), End::Silence);
     assert!(matches!(ask(&mut to_client, 3, BINDING), Err(HandshakeError::Confirmation)));
 }
 
 #[test]
 fn a_handshake_carried_over_to_another_connection_does_not_confirm() {
     for binding in [None, Some([8; 32])] {
-        let mut to_server = Script::channel(bytes_of(&heard_by(Victim::Server)), End::Silence);
+        let mut to_server = Script::patient(bytes_of(&heard_by(Victim::Server)), End::Silence);
         assert!(matches!(serve(&mut to_server, 2, binding), Err(HandshakeError::Confirmation)));
-        let mut to_client = Script::channel(bytes_of(&heard_by(Victim::Client)), End::Silence);
+        let mut to_client = Script::patient(bytes_of(&heard_by(Victim::Client)), End::Silence);
         assert!(matches!(ask(&mut to_client, 1, binding), Err(HandshakeError::Confirmation)));
     }
 }
@@ -281,6 +281,14 @@ fn a_probe_that_wants_too_much_is_refused() {
     }
 }
 
+#[test]
+fn a_probe_behind_which_more_comes_is_refused() {
+    let bytes = bytes_of(&heard_by(Victim::Server));
+    assert!(run(Victim::Server, &mut Script::patient(bytes.clone(), End::Silence)).is_ok());
+    let error = run(Victim::Server, &mut Script::channel(bytes, End::Silence)).unwrap_err();
+    assert!(is_malformed(&error), "{error}");
+}
+
 fn welcome(name: &[u8], commitment: u8, manifest: &[u8]) -> Vec<u8> {
     [name, &[commitment; 32], &PARAMETERS, &[5; 16], manifest].concat()
 }
@@ -347,7 +355,7 @@ fn another_confirmation_is_refused() {
 
 #[test]
 fn a_client_that_derives_other_parameters_says_so() {
-    let mut channel = Script::channel(bytes_of(&heard_by(Victim::Client)), End::Silence);
+    let mut channel = Script::patient(bytes_of(&heard_by(Victim::Client)), End::Silence);
     let mut greeting = Greeting::send(&mut channel, &mut rng(1)).unwrap();
     greeting.probe(&mut channel, &[3; 5], 7).unwrap();
     greeting.list(&mut channel).unwrap();

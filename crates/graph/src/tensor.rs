@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::CompileError;
 
@@ -93,6 +94,14 @@ impl Tensor {
 pub struct Tensors {
     by_name: BTreeMap<String, Tensor>,
 }
+
+impl Drop for Tensors {
+    fn drop(&mut self) {
+        self.by_name.values_mut().for_each(|tensor| tensor.data.zeroize());
+    }
+}
+
+impl ZeroizeOnDrop for Tensors {}
 
 impl Tensors {
     /// Reads a safetensors file of `F32` tensors (`F64` is rounded to `f32`).

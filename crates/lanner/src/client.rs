@@ -117,15 +117,15 @@ impl Client {
         let stock = config.state_dir.as_deref().map(stock).transpose()?;
         let mut channel = open(config, &address)?;
         watched.connected(channel.meter());
-        let mut rng =
-            Prg::from_entropy().map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))?;
+        // Nonces are seen by the server: no secret comes from what makes them.
+        let (mut public, rng) = (entropy()?, entropy()?);
         let request = ModelRequest { name: config.model.clone().unwrap_or_default(), pin };
         let binding = channel.binding();
-        let asked = Greeting::send(&mut channel, &mut rng)?.request(&mut channel, binding, &request);
+        let asked = Greeting::send(&mut channel, &mut public)?.request(&mut channel, binding, &request);
         let welcomed = match asked {
             Err(HandshakeError::Channel(ChannelError::Refused(Refusal::Model))) => {
                 drop(channel);
-                return Err(not_served(open(config, &address), &mut rng, &request));
+                return Err(not_served(open(config, &address), &mut public, &request));
             }
             asked => asked?,
         };
@@ -300,6 +300,11 @@ impl Client {
 }
 
 const CLIENT: &str = "this client";
+
+/// A generator that the operating system seeds.
+fn entropy() -> Result<Prg> {
+    Prg::from_entropy().map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))
+}
 
 /// What a request took since its input was given.
 fn online_seconds(costs: &[StepCost]) -> f64 {

@@ -9,6 +9,7 @@ use lanner_net::create_private;
 use lanner_primitives::Prg;
 use safetensors::Dtype;
 use safetensors::tensor::{SafeTensors, TensorView};
+use zeroize::Zeroizing;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
@@ -28,9 +29,9 @@ pub(crate) struct Contents {
     /// The private manifest's JSON.
     pub(crate) manifest: String,
     /// Integer weights, as safetensors.
-    pub(crate) fixed: Vec<u8>,
+    pub(crate) fixed: Zeroizing<Vec<u8>>,
     /// The float graph's weights, as safetensors.
-    pub(crate) float: Vec<u8>,
+    pub(crate) float: Zeroizing<Vec<u8>>,
     /// The commitment's salt.
     pub(crate) salt: [u8; 32],
     /// By which table of kernel times the plan was chosen, if one was. It stands beside the weights, where versions that do not know it leave it.
@@ -76,13 +77,13 @@ impl Contents {
         let manifest = entry(&mut zip, MANIFEST, CompressionMethod::Deflated, MANIFEST_LIMIT);
         let manifest = manifest.map_err(|error| damaged(path, &error))?;
         let weights = entry(&mut zip, WEIGHTS, CompressionMethod::Stored, WEIGHTS_LIMIT);
-        let weights = weights.map_err(|error| damaged(path, &error))?;
+        let weights = Zeroizing::new(weights.map_err(|error| damaged(path, &error))?);
         let manifest = String::from_utf8(manifest).map_err(|error| damaged(path, &error))?;
         Self::split(manifest, &weights).map_err(|error| damaged(path, &error))
     }
 
     /// One safetensors file of all tensors, under prefixes.
-    fn join(&self) -> std::io::Result<Vec<u8>> {
+    fn join(&self) -> std::io::Result<Zeroizing<Vec<u8>>> {
         let (fixed, float) = (parse(&self.fixed)?, parse(&self.float)?);
         let prefixed = |prefix: &'static str, tensors: &SafeTensors<'_>| {
             let names = tensors.names().into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -99,7 +100,7 @@ impl Contents {
         views.push((SALT.to_owned(), salt));
         let told = self.kernel_times.as_ref().map(serde_json::to_string).transpose()?;
         let told = told.map(|text| HashMap::from([(KERNEL_TIMES.to_owned(), text)]));
-        safetensors::serialize(views, told).map_err(std::io::Error::other)
+        safetensors::serialize(views, told).map(Zeroizing::new).map_err(std::io::Error::other)
     }
 
     fn split(manifest: String, weights: &[u8]) -> std::io::Result<Self> {
@@ -107,7 +108,7 @@ impl Contents {
         let part = |prefix: &str| {
             let named =
                 tensors.iter().filter_map(|(name, view)| Some((name.strip_prefix(prefix)?.to_owned(), view)));
-            safetensors::serialize(named, None).map_err(std::io::Error::other)
+            safetensors::serialize(named, None).map(Zeroizing::new).map_err(std::io::Error::other)
         };
         let salt = tensors.tensor(SALT).map_err(std::io::Error::other)?;
         let salt = salt.data().try_into().map_err(std::io::Error::other)?;

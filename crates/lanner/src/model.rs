@@ -205,8 +205,8 @@ impl Model {
         };
         let manifest = serde_json::to_string(&document)
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?;
-        let (float, salt, kernel_times) =
-            (self.tensors.to_safetensors()?, self.salt, self.kernel_times.clone());
+        let (fixed, float) = (fixed.into(), self.tensors.to_safetensors()?.into());
+        let (salt, kernel_times) = (self.salt, self.kernel_times.clone());
         Contents { manifest, fixed, float, salt, kernel_times }.write(path)
     }
 

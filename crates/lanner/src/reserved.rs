@@ -1,26 +1,63 @@
 //! What a session of a server holds of the memory that all sessions share.
 
 use lanner_protocol::step::Memory;
-use lanner_session::requests::{MAX_PREPARED_BYTES, Request, Room, most_together};
+use lanner_session::executor::ServedModel;
+use lanner_session::requests::{MAX_PREPARED_BYTES, Request, Room, Unread, most_together};
 use lanner_session::server_loop::{Exhausted, Reservation, SessionInfo};
 
 /// What a session holds of the memory that all sessions share.
 pub(crate) struct Reserved<'s> {
     session: &'s SessionInfo,
     memory: Memory,
+    unread: Unread,
+    /// Bytes of the client's keys as they are sent.
+    sent_keys: u64,
+    /// What the client may send that lies unread, whatever it asks for.
+    _backlog: Reservation,
+    /// The client's keys, once it sends some.
+    keys: Option<Reservation>,
     /// One for each prediction that is prepared.
     prepared: Vec<Reservation>,
     /// Material of the present request alone, and of predictions that it prepares if there is room.
     passing: Vec<Reservation>,
+    /// What lies unread, or is read and of no use after it, in the present request alone.
+    transient: Vec<Reservation>,
     /// What exchanges work with that run beside the session's first.
     beside: Vec<Reservation>,
     room: Room,
 }
 
 impl<'s> Reserved<'s> {
-    pub(crate) fn new(session: &'s SessionInfo, memory: Memory) -> Self {
-        let [prepared, passing, beside] = [const { Vec::new() }; 3];
-        Self { session, memory, prepared, passing, beside, room: Room { preparations: 0, at_once: 1 } }
+    /// What any session of a model holds.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if there is no room for it.
+    pub(crate) fn new(session: &'s SessionInfo, model: &ServedModel) -> Result<Self, Exhausted> {
+        let (memory, unread) = (model.memory(), Unread::of(model.ahead()));
+        let sent_keys = model.set_up().encoded_keys_len().map_or(memory.session, |bytes| bytes as u64);
+        let [prepared, passing, transient, beside] = [const { Vec::new() }; 4];
+        let (_backlog, room) = (session.reserve(unread.session)?, Room { preparations: 0, at_once: 1 });
+        Ok(Self {
+            session,
+            memory,
+            unread,
+            sent_keys,
+            _backlog,
+            keys: None,
+            prepared,
+            passing,
+            transient,
+            beside,
+            room,
+        })
+    }
+
+    /// The least that all sessions together must be allowed, so that one makes a prediction with keys that it uploads.
+    pub(crate) fn least(model: &ServedModel) -> u64 {
+        let memory = model.memory();
+        let sent_keys = model.set_up().encoded_keys_len().map_or(memory.session, |bytes| bytes as u64);
+        let unread = Unread::of(model.ahead()).session;
+        unread.saturating_add(memory.session).saturating_add(memory.server_material.max(sent_keys))
     }
 
     /// Reserves for a request what it cannot do without, and what there is of the rest, where so many predictions are prepared.
@@ -31,6 +68,11 @@ impl<'s> Reserved<'s> {
         let bytes = self.memory.server_material;
         match request {
             Request::Prepare => self.prepared.push(self.session.reserve(bytes)?),
+            Request::SetUp => self.make_room_for_keys()?,
+            Request::SetUpAgain | Request::SetUpUploaded(_) => {
+                self.make_room_for_keys()?;
+                self.transient.push(self.session.reserve(self.sent_keys)?);
+            }
             // What is kept on disk passes through memory.
             Request::Keep => self.passing.push(self.session.reserve(bytes)?),
             // The client has used its part up, or its inputs, and being busy would cost it that.
@@ -45,13 +87,25 @@ impl<'s> Reserved<'s> {
         Ok(self.room)
     }
 
+    fn make_room_for_keys(&mut self) -> Result<(), Exhausted> {
+        if self.keys.is_none() {
+            self.keys = Some(self.session.reserve(self.memory.session)?);
+        }
+        Ok(())
+    }
+
     /// Room for preparations beside predictions, and for what works beside the first of the next ones.
     fn make_room(&mut self, predictions: usize, preparations: usize, prepared: usize) {
         self.work_beside(predictions);
         // Whatever is prepared works beside the predictions, too.
         if self.beside.len() >= predictions {
-            let material = |_| self.session.try_reserve(self.memory.server_material);
-            self.passing.extend((0..preparations).map_while(material));
+            for _ in 0..preparations {
+                let material = self.session.try_reserve(self.memory.server_material);
+                let unread = self.session.try_reserve(self.unread.preparation);
+                let (Some(material), Some(unread)) = (material, unread) else { break };
+                self.passing.push(material);
+                self.transient.push(unread);
+            }
         }
         let next = (prepared + self.passing.len()).saturating_sub(predictions);
         let next = next.min(most_together(&self.memory, MAX_PREPARED_BYTES));
@@ -61,12 +115,14 @@ impl<'s> Reserved<'s> {
 
     /// Room for so many exchanges beside the first, as far as there is some.
     fn work_beside(&mut self, count: usize) {
-        let working = |_| self.session.try_reserve(self.memory.working);
+        let each = self.memory.working.saturating_add(self.unread.prediction);
+        let working = |_| self.session.try_reserve(each);
         self.beside.extend((self.beside.len()..count).map_while(working));
     }
 
     /// A request was answered; so many predictions are prepared now.
     pub(crate) fn after(&mut self, request: Request, prepared: usize) {
+        self.transient.clear();
         let passed = std::mem::take(&mut self.passing);
         if matches!(request, Request::Together { .. }) {
             self.prepared.extend(passed);

@@ -38,8 +38,8 @@ pub struct ServerConfig {
     pub state_dir: PathBuf,
     /// Sessions at once.
     pub max_sessions: usize,
-    /// Bytes of material that all sessions together may keep; by default a quarter of the machine's memory, and enough for one
-    /// prediction.
+    /// Bytes that all sessions together may keep of material, keys and what clients have sent ahead; by default a quarter of the
+    /// machine's memory, and enough for one session with one prediction.
     pub max_material: Option<u64>,
     /// Bytes of material and keys that are kept on disk for clients, none of which may have more than half; by default a quarter of what is
     /// free there, and 16 GiB at most. With 0 nothing is kept.
@@ -295,12 +295,11 @@ impl Models {
 
     /// What sessions may keep: as asked, or the default.
     fn max_material(&self, asked: Option<u64>) -> Result<u64> {
-        let largest =
-            self.served.iter().map(|model| model.memory().server_material).max().unwrap_or_default();
+        let largest = self.served.iter().map(|model| Reserved::least(model)).max().unwrap_or_default();
         match asked {
             Some(asked) if asked < largest => {
                 let what =
-                    format!("{asked} bytes of material are too few: one prediction keeps {largest} bytes");
+                    format!("{asked} bytes for all sessions are too few: one session takes {largest} bytes");
                 Err(Error::new(ErrorKind::Misuse, what).fix("give --max-material more, or leave it out"))
             }
             Some(asked) => Ok(asked),
@@ -317,16 +316,17 @@ impl Handler for ModelHandler {
         channel: &mut dyn Transport,
         session: &SessionInfo,
     ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let mut rng = Prg::from_entropy()?;
+        // Nonces and names are seen by the client: no secret comes from what makes them.
+        let mut public = Prg::from_entropy()?;
         let binding = channel.binding();
-        let (index, agreement) = match answer(channel, binding, &self.0.offers, &mut rng) {
+        let (index, agreement) = match answer(channel, binding, &self.0.offers, &mut public) {
             Err(HandshakeError::OnlyListed) => return Ok(()),
             answered => answered?,
         };
         session.is_about(&self.0.offers[index].model.name);
         let model = &self.0.served[index];
         // They outlive the material, however the session ends.
-        let mut reserved = Reserved::new(session, model.memory());
+        let mut reserved = Reserved::new(session, model)?;
         // What was made without TLS is nobody's, and of no use under it.
         let certificate = match binding {
             Some(_) => channel.peer_certificate().map(|certificate| certificate.to_string()),
@@ -335,7 +335,7 @@ impl Handler for ModelHandler {
         let met = &self.0.offers[index].model;
         let meeting = meeting(&agreement, met, session.peer.ip().to_string(), certificate);
         let shelf = Shelf::new(Arc::clone(&self.0.stock), meeting);
-        let service = Responder::new(Arc::clone(model), rng).with_shelf(shelf);
+        let service = Responder::new(Arc::clone(model), Prg::from_entropy()?).with_shelf(shelf);
         let mut service = service.with_uploads(Arc::clone(&self.0.uploads));
         loop {
             // A person at a prompt may take longer than a peer in the middle of a protocol.

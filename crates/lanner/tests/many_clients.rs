@@ -8,6 +8,7 @@ use lanner::{
     AutoOptions, Client, ClientConfig, CompileOptions, Error, ErrorKind, Model, Server, ServerConfig,
 };
 use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_session::requests::Unread;
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":null,"strides":[2,2],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
@@ -114,35 +115,68 @@ fn twenty_clients_at_once_get_their_own_results_and_one_more_is_turned_away() {
 #[test]
 fn clients_share_the_memory_for_material() {
     let model = Arc::new(model());
-    let each = model.manifest().plan.build().unwrap().memory().unwrap().server_material;
+    let built = model.manifest().plan.build().unwrap();
+    let (memory, each) = (built.memory().unwrap(), built.memory().unwrap().server_material);
+    // Backlog and keys.
+    let session = Unread::of(&built.ahead().unwrap()).session + memory.session;
+    let sent_keys = built.set_up().unwrap().encoded_keys_len().unwrap() as u64;
+    let least = session + each.max(sent_keys);
     let serve = |max_material| {
         let config = ServerConfig { max_material: Some(max_material), ..config() };
         Server::new(vec![("small".to_owned(), Arc::clone(&model))], config)
     };
-    let error = serve(each - 1).err().unwrap();
-    assert!(error.kind == ErrorKind::Misuse && error.what.contains(&each.to_string()), "{error}");
-    let server = serve(2 * each).unwrap();
+    let error = serve(least - 1).err().unwrap();
+    assert!(error.kind == ErrorKind::Misuse && error.what.contains(&least.to_string()), "{error}");
+    let server = serve(2 * (session + each)).unwrap();
     server.start().unwrap();
     let address = server.address();
     let mut first = connect(&address).unwrap();
     first.prepare(2).unwrap();
-    assert_eq!(server.stats().material, 2 * each);
+    assert_eq!(server.stats().material, session + 2 * each);
     // The first has all there is: with a prediction it makes room for one.
     let error = connect(&address).unwrap().predict(&sample(1)).err().unwrap();
     assert!(error.kind == ErrorKind::Busy && error.to_string().contains("busy"), "{error}");
     first.predict(&sample(1)).unwrap();
-    wait_for(&server, |stats| stats.material == each);
+    wait_for(&server, |stats| stats.material == session + each);
     let mut second = connect(&address).unwrap();
     second.predict(&sample(2)).unwrap();
     second.prepare(1).unwrap();
     // Without a word.
     drop(first);
-    wait_for(&server, |stats| stats.material == each);
+    wait_for(&server, |stats| stats.material == session + each);
     second.prepare(1).unwrap();
     second.close().unwrap();
     wait_for(&server, |stats| stats.material == 0);
     let stats = server.stats();
     assert_eq!((stats.predictions, stats.refused), (2, 1));
+}
+
+#[test]
+fn sessions_have_room_for_their_keys_and_for_what_clients_send_ahead() {
+    let model = Arc::new(model());
+    let built = model.manifest().plan.build().unwrap();
+    let (memory, backlog) = (built.memory().unwrap(), Unread::of(&built.ahead().unwrap()).session);
+    let keys = memory.session;
+    assert!(keys > 0 && memory.server_material < keys + backlog);
+    let sent_keys = built.set_up().unwrap().encoded_keys_len().unwrap() as u64;
+    // All that one session with a prediction takes, and the backlog of another, but not its keys.
+    let max_material = keys + memory.server_material.max(sent_keys) + 2 * backlog;
+    let config = ServerConfig { max_material: Some(max_material), ..config() };
+    let server = Server::new(vec![("small".to_owned(), Arc::clone(&model))], config).unwrap();
+    server.start().unwrap();
+    let address = server.address();
+    let mut first = connect(&address).unwrap();
+    assert_eq!(server.stats().material, keys + backlog);
+    first.prepare(1).unwrap();
+    let error = connect(&address).err().unwrap();
+    assert!(error.kind == ErrorKind::Busy, "{error}");
+    wait_for(&server, |stats| {
+        stats.refused == 1 && stats.material == keys + backlog + memory.server_material
+    });
+    first.predict(&sample(1)).unwrap();
+    first.close().unwrap();
+    wait_for(&server, |stats| stats.material == 0);
+    connect(&address).unwrap().predict(&sample(2)).unwrap();
 }
 
 #[test]

@@ -33,6 +33,11 @@ pub trait ByteStream {
     /// Bytes taken from the transport so far, with whatever the peer's transport added.
     fn received(&self) -> u64;
 
+    /// As [`Channel::allow_ahead`].
+    fn allow_ahead(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
     /// This stream as one that can be asked without waiting, if it is one.
     fn pollable(&mut self) -> Option<&mut dyn Pollable> {
         None
@@ -146,6 +151,10 @@ impl<S: ByteStream + Send> Channel for Framed<S> {
 
     fn traffic(&self) -> Traffic {
         Traffic { sent: self.stream.sent(), received: self.stream.received(), rounds: self.rounds }
+    }
+
+    fn allow_ahead(&mut self, bytes: usize) {
+        self.stream.allow_ahead(bytes);
     }
 
     fn divisible(&mut self) -> Option<&mut dyn Divisible> {

@@ -23,8 +23,12 @@ pub const MOST_LANES: usize = 16;
 /// # Errors
 /// The error that came first if one of the exchanges failed: whichever fails ends all others. That of the one beside them is in its result
 /// if the others were over by then. [`ChannelError::Malformed`] if there are more than [`MOST_LANES`], or the peer sends more than is due.
+///
+/// `most_kept` bytes are kept for lanes that read more slowly than their bytes come, and a chunk for each lane. Any number will do, as beyond
+/// it only a lane that has nothing to read is given more; with fewer than come, lanes wait for each other.
 pub fn abreast<A: Send, B, E: From<ChannelError> + Send>(
     channel: &mut dyn Divisible,
+    most_kept: usize,
     exchanges: Vec<impl FnOnce(&mut dyn Channel) -> Result<A, E> + Send>,
     beside: impl FnOnce(&mut dyn Channel) -> Result<B, E>,
 ) -> Result<(Vec<A>, Result<B, E>), E> {
@@ -32,7 +36,7 @@ pub fn abreast<A: Send, B, E: From<ChannelError> + Send>(
     if last >= MOST_LANES {
         return Err(ChannelError::Malformed { what: "lanes: too many" }.into());
     }
-    let road = Road::new(channel, last + 1)?;
+    let road = Road::new(channel, last + 1, most_kept.min(MOST_KEPT))?;
     let (made, beside) = thread::scope(|scope| {
         let start = |(lane, exchange)| {
             let road = &road;
@@ -101,6 +105,8 @@ struct State<'c> {
     lanes: Vec<Lane>,
     /// Bytes that came and were not read.
     kept: usize,
+    /// Beyond these, bytes come in only for a lane that has nothing to read.
+    most_kept: usize,
     /// A chunk of which a part has come, and how much.
     chunk: Option<(usize, Vec<u8>, usize)>,
     /// Lanes for which chunks came that nobody was told of.
@@ -138,11 +144,12 @@ enum Pause {
 }
 
 impl<'c> State<'c> {
-    fn new(channel: &'c mut dyn Divisible, lanes: usize) -> Self {
+    fn new(channel: &'c mut dyn Divisible, lanes: usize, most_kept: usize) -> Self {
         Self {
             channel,
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             kept: 0,
+            most_kept,
             chunk: None,
             fresh: Vec::new(),
             leader: None,
@@ -181,7 +188,7 @@ impl<'c> State<'c> {
             if length == 0 || length > CHUNK_LENGTH {
                 return Err(ChannelError::Malformed { what: "lanes: a chunk's length" });
             }
-            if self.kept + length > MOST_KEPT && !lane.came.is_empty() {
+            if self.kept + length > self.most_kept && !lane.came.is_empty() {
                 self.full = true;
                 // What the peer sends waits for this party.
                 self.progress = Instant::now();
@@ -264,11 +271,11 @@ impl<'c> State<'c> {
 }
 
 impl<'c> Road<'c> {
-    fn new(channel: &'c mut dyn Divisible, lanes: usize) -> Result<Self, ChannelError> {
+    fn new(channel: &'c mut dyn Divisible, lanes: usize, most_kept: usize) -> Result<Self, ChannelError> {
         channel.flush()?;
         let arrivals = channel.arrivals()?;
         let changed = (0..lanes).map(|_| Condvar::new()).collect();
-        Ok(Self { state: Mutex::new(State::new(channel, lanes)), changed, arrivals })
+        Ok(Self { state: Mutex::new(State::new(channel, lanes, most_kept)), changed, arrivals })
     }
 
     /// Has a lane's thread look at what there is, if it waits.
@@ -457,7 +464,7 @@ const LESS_THAN_DUE: ChannelError = ChannelError::Malformed { what: "lanes: less
 const LANES: Kind = Kind(0x100);
 /// Most bytes of a chunk, so that a long message of one lane holds up those of the others for no longer than this.
 const CHUNK_LENGTH: usize = 1 << 18;
-/// Bytes that are kept for lanes that read more slowly than they come; beyond it a chunk comes in for a lane that has nothing to read.
-const MOST_KEPT: usize = 64 << 20;
+/// Most bytes that are kept for lanes that read more slowly than they come, whatever a caller allows.
+pub const MOST_KEPT: usize = 64 << 20;
 /// How long a thread waits before it looks whether the peer has had its time.
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -29,7 +29,7 @@ pub use error::NetError;
 pub use excerpt::Excerpt;
 pub use fingerprint::Fingerprint;
 pub use framed::{ByteStream, Framed, Pollable};
-pub use lanes::{MOST_LANES, abreast};
+pub use lanes::{MOST_KEPT, MOST_LANES, abreast};
 pub use limits::Limits;
 pub use listener::Listener;
 pub use memory::MemoryChannel;

@@ -13,8 +13,9 @@ pub struct Limits {
     /// Time for the next message to begin, and for the peer to take what is sent. To this is added, for a message's bytes,
     /// the time that they take at 64 KiB/s, so that a peer cannot hold a session by sending a byte at a time.
     pub stall: Duration,
-    /// Bytes kept of what the peer sends while this party is still writing. Beyond it nothing more is read, so
-    /// that two parties that both write more than this would wait until the stall limit.
+    /// Bytes kept of what the peer sends and this party has not read, until
+    /// [`Channel::allow_ahead`](lanner_wire::Channel::allow_ahead) says how many the parties' messages need. Beyond it nothing more is read
+    /// while this party writes, so that two parties that both write more than this would wait until the stall limit.
     pub backlog: usize,
 }
 
@@ -24,7 +25,7 @@ impl Default for Limits {
             connect: Duration::from_secs(10),
             handshake: Duration::from_secs(10),
             stall: Duration::from_secs(60),
-            backlog: 256 << 20,
+            backlog: LEAST_BACKLOG,
         }
     }
 }
@@ -40,5 +41,8 @@ impl Limits {
         self.stall + Duration::from_micros(bytes as u64 * 1_000_000 / SLOWEST_BYTES_PER_SECOND)
     }
 }
+
+/// Bytes kept for a peer that is not known yet, and the least for any other.
+pub(crate) const LEAST_BACKLOG: usize = 64 << 10;
 
 const SLOWEST_BYTES_PER_SECOND: u64 = 64 << 10;

@@ -12,6 +12,7 @@ use rustix::net::sockopt;
 
 use crate::Limits;
 use crate::inbox::Inbox;
+use crate::limits::LEAST_BACKLOG;
 use crate::meter::Meter;
 
 /// A non-blocking TCP socket with the bytes that came but were not used yet.
@@ -35,6 +36,11 @@ impl Socket {
         probe_when_silent(&stream).map_err(|error| channel_error(error.into()))?;
         let (inbox, meter, mark) = (Inbox::default(), Meter::default(), Mark::here());
         Ok(Self { stream, inbox, ended: false, limits, meter, mark })
+    }
+
+    /// Lets the peer have sent so many bytes that are not used yet; at least those of any peer.
+    pub(crate) fn allow_ahead(&mut self, bytes: usize) {
+        self.limits.backlog = bytes.max(LEAST_BACKLOG);
     }
 
     pub(crate) const fn stream(&self) -> &TcpStream {
@@ -90,10 +96,13 @@ impl Socket {
         Err(ChannelError::Disconnected)
     }
 
-    /// Takes what came, without waiting. Nothing comes any more once the socket [has ended](Self::has_ended).
+    /// Takes what came and there is room for, without waiting. Nothing comes any more once the socket [has ended](Self::has_ended).
     pub(crate) fn read_some(&mut self) -> Result<usize, ChannelError> {
         self.check_here()?;
-        match self.inbox.fill_from(&self.stream) {
+        if self.inbox.len() >= self.limits.backlog {
+            return Ok(0);
+        }
+        match self.inbox.fill_from(&self.stream, self.limits.backlog) {
             Ok(0) => {
                 self.ended = true;
                 Ok(0)

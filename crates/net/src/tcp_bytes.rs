@@ -257,6 +257,10 @@ impl ByteStream for TcpBytes {
         self.socket.meter.received()
     }
 
+    fn allow_ahead(&mut self, bytes: usize) {
+        self.socket.allow_ahead(bytes);
+    }
+
     fn pollable(&mut self) -> Option<&mut dyn Pollable> {
         Some(self)
     }

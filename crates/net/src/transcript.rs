@@ -63,4 +63,8 @@ impl<C: Channel> Channel for Recorded<C> {
     fn traffic(&self) -> Traffic {
         self.channel.traffic()
     }
+
+    fn allow_ahead(&mut self, bytes: usize) {
+        self.channel.allow_ahead(bytes);
+    }
 }

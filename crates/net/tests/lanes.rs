@@ -6,8 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{PING, PONG, plaintext_pair, short_limits, tls_pair};
-use lanner_net::{Limits, MOST_LANES, TcpChannel, Transport, abreast};
+use lanner_net::{Limits, MOST_KEPT, MOST_LANES, TcpChannel, Transport, abreast};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
+
+/// More than either party of an exchange here sends.
+const AHEAD: usize = 256 << 20;
 
 /// Messages of every size up to some chunks, each way in turn or many at once, told apart by their content.
 fn talk(
@@ -40,7 +43,8 @@ fn both(
     first: impl FnOnce(&mut dyn Channel) -> Result<u64, ChannelError> + Send,
     second: impl FnOnce(&mut dyn Channel) -> Result<u64, ChannelError>,
 ) -> (TcpChannel, Both) {
-    let made = abreast(channel.divisible().unwrap(), vec![first], second);
+    channel.allow_ahead(AHEAD);
+    let made = abreast(channel.divisible().unwrap(), MOST_KEPT, vec![first], second);
     (channel, made.map(|(firsts, second)| (firsts[0], second)))
 }
 
@@ -206,7 +210,8 @@ fn as_many_lanes_as_there_may_be() {
     let run = |mut channel: TcpChannel, first_speaks: bool, lanes: usize| {
         let one = |seed: u64| move |lane: &mut dyn Channel| talk(lane, seed, first_speaks, 40);
         let firsts = (1..lanes as u64).map(one).collect();
-        abreast(channel.divisible().unwrap(), firsts, one(0))
+        channel.allow_ahead(AHEAD);
+        abreast(channel.divisible().unwrap(), MOST_KEPT, firsts, one(0))
             .map(|(firsts, last)| (firsts, last.unwrap(), channel))
     };
     let served = thread::spawn(move || run(server, false, MOST_LANES).unwrap());
@@ -225,7 +230,7 @@ fn of_many_lanes_the_one_that_failed_first_is_told() {
             _ => lane.receive(PING, 5).map(|_| ()),
         }
     };
-    let made = abreast(client.divisible().unwrap(), (0..6).map(exchange).collect(), exchange(6));
+    let made = abreast(client.divisible().unwrap(), MOST_KEPT, (0..6).map(exchange).collect(), exchange(6));
     assert!(matches!(made, Err(ChannelError::Malformed { what: "third" })), "{made:?}");
 }
 
@@ -261,7 +266,7 @@ fn a_refusal_is_told_to_parties_that_send() {
             lane.send(PING, &lot)?;
             lane.receive(PONG, 5).map(|_| ())
         };
-        let made = abreast(client.divisible().unwrap(), vec![sends; lanes], sends);
+        let made = abreast(client.divisible().unwrap(), MOST_KEPT, vec![sends; lanes], sends);
         assert!(matches!(made, Err(ChannelError::Refused(Refusal::Busy))), "{lanes}: {made:?}");
         drop(client);
         served.join().unwrap();
@@ -321,7 +326,7 @@ fn all_lanes_together_keep_a_bounded_number_of_bytes() {
         stop.store(true, Ordering::Relaxed);
         Ok(())
     };
-    let made = abreast(client.divisible().unwrap(), vec![sleeps; usize::from(LANES)], waits);
+    let made = abreast(client.divisible().unwrap(), MOST_KEPT, vec![sleeps; usize::from(LANES)], waits);
     assert!(made.is_err());
     let kept = sent.load(Ordering::Relaxed);
     // What the sockets hold comes on top.
@@ -391,7 +396,7 @@ fn a_refusal_behind_a_chunk_is_told_to_who_sends() {
         thread::sleep(Duration::from_secs(2));
         lane.receive(PONG, 500).map(|_| ())
     };
-    let made = abreast(client.divisible().unwrap(), vec![sends], waits);
+    let made = abreast(client.divisible().unwrap(), MOST_KEPT, vec![sends], waits);
     assert!(matches!(made, Err(ChannelError::Refused(Refusal::Busy))), "{made:?}");
     served.join().unwrap();
 }

@@ -1,6 +1,7 @@
 //! Every integration test of this crate, in one binary.
 #![allow(clippy::expect_used, clippy::unwrap_used, unreachable_pub)]
 
+mod ahead;
 mod common;
 mod faults;
 mod lanes;

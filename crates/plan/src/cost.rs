@@ -46,9 +46,7 @@ impl BuiltPlan {
     /// # Errors
     /// As [`Self::cost`].
     pub fn next_cost(&self, supply: &mut CotSupply) -> Result<PlanCost, PlanError> {
-        let setup = self.set_up()?.cost().map_err(|source| layer("set-up", source))?;
-        let visit = |visit: &Visit| self.visit_cost(visit, supply);
-        let costs = self.visits().iter().map(visit).collect::<Result<Vec<_>, _>>()?;
+        let (setup, costs) = self.visit_costs(supply)?;
         let [mut offline, mut online] = [0, 1].map(|_| vec![Cost::NONE; self.steps().len()]);
         let add = |costs: &mut Vec<Cost>, visit: &Visit, cost: Cost| {
             if let Action::Step(step) = visit.action {
@@ -68,6 +66,13 @@ impl BuiltPlan {
             }
         }
         Ok(PlanCost { setup, offline, online })
+    }
+
+    /// What the set-up and each visit send.
+    pub(crate) fn visit_costs(&self, supply: &mut CotSupply) -> Result<(Cost, Vec<StepCost>), PlanError> {
+        let setup = self.set_up()?.cost().map_err(|source| layer("set-up", source))?;
+        let visit = |visit: &Visit| self.visit_cost(visit, supply);
+        Ok((setup, self.visits().iter().map(visit).collect::<Result<_, _>>()?))
     }
 
     fn visit_cost(&self, visit: &Visit, supply: &mut CotSupply) -> Result<StepCost, PlanError> {

@@ -3,6 +3,7 @@
 //! A [`Plan`] is public: both parties derive every message's kind and length from it. It holds no weights.
 
 mod account;
+mod ahead;
 mod auto;
 mod built;
 mod cost;
@@ -16,6 +17,7 @@ mod step;
 mod unroll;
 
 pub use account::Account;
+pub use ahead::Ahead;
 pub use auto::{Objective, Prices, choose, promise};
 pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;

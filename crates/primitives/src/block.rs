@@ -8,7 +8,7 @@ use rand_core::Rng;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::DefaultIsZeroes;
 
-use crate::arch;
+use crate::{Prg, Seed, arch};
 
 /// A 128-bit string; bit `i` is the bit of weight `2^i`, byte 0 holds bits 0 to 7.
 ///
@@ -44,6 +44,13 @@ impl Block {
         let mut bytes = [0; 16];
         rng.fill_bytes(&mut bytes);
         Self::from_bytes(bytes)
+    }
+
+    /// A uniform block that the peer is to see: a generator of its own makes it, whose seed is drawn and forgotten. Blocks of one stream of
+    /// [`Prg`] are those of a permutation, no two alike, so that one that is seen would say a little of all others.
+    #[must_use]
+    pub fn public<R: Rng + ?Sized>(rng: &mut R) -> Self {
+        Self::random(&mut Prg::new(Seed::random(rng)))
     }
 
     /// Bit 0: the colour of a wire label.

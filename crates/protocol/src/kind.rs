@@ -46,7 +46,7 @@ pub(crate) const PRODUCTS: Kind = Kind(0x74);
 pub(crate) const LOOKUP_PLACES: Kind = Kind(0x75);
 /// Masked entries of a table, from who replies.
 pub(crate) const LOOKUP_REPLIES: Kind = Kind(0x76);
-/// The salt of keys that are made together, client to server.
+/// A party's part of the salts of keys that are made together: the server's in the set-up, the client's of each step's.
 pub(crate) const KEY_SALT: Kind = Kind(0x77);
 /// Shares of what corrects the nodes of keys, from both.
 pub(crate) const KEY_NODES: Kind = Kind(0x78);

@@ -15,7 +15,7 @@
 //!
 //! ```text
 //! Probe{length, bytes}                -->
-//!                                     <--  Probed: so many bytes
+//!                                     <--  Probed: so many zeros
 //! ```
 //!
 //! One round. The server's Hello comes before any refusal, so that a client of another version can name both. All of

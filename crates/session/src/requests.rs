@@ -32,8 +32,10 @@ mod queue;
 mod requester;
 mod responder;
 mod shelf;
+mod unread;
 mod upload;
 
+use lanner_plan::Ahead;
 use lanner_protocol::Cost;
 use lanner_store::MaterialId;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
@@ -43,6 +45,7 @@ pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES, MAX_TOGETHER, most_together};
 pub use requester::Requester;
 pub use responder::{Responder, Room};
 pub use shelf::{Meeting, Shelf};
+pub use unread::Unread;
 
 use crate::executor::ExecutionError;
 
@@ -101,7 +104,9 @@ impl Request {
         Cost::NONE.client(1)
     }
 
-    fn send(self, channel: &mut dyn Channel) -> Result<(), ChannelError> {
+    /// Asks, and lets the server be ahead as far as the answer wants.
+    fn send(self, channel: &mut dyn Channel, ahead: &Ahead) -> Result<(), ChannelError> {
+        channel.allow_ahead(unread::backlog(ahead, self));
         channel.send(REQUEST, &[self.code()])?;
         match self {
             Self::PredictKept(id) => channel.send(KEPT_NAME, id.as_bytes()),

@@ -1,7 +1,7 @@
 //! Serves many clients at once: accepts, admits, runs a thread per session, drains at the end.
 //!
 //! Threat model: anybody may connect. What a connection can cost before it is a session is bounded (a count of handshakes,
-//! a time for each), sessions are bounded by their number and by the material that they keep together, and whatever happens in one (an
+//! a time and a backlog for each), sessions are bounded by their number and by the memory that they keep together, and whatever happens in one (an
 //! error, a panic, a stall) ends that one alone. Logs name the session, the peer's address and the error; errors carry no secrets.
 
 mod admission;
@@ -96,7 +96,7 @@ impl SessionInfo {
         self.slot.is_stopping()
     }
 
-    /// Room for a given number of bytes of material that the session is to keep, for as long as the reservation lives.
+    /// Room for a given number of bytes that the session is to keep, for as long as the reservation lives.
     ///
     /// # Errors
     /// [`Exhausted`] if all sessions together keep as much as they may.
@@ -165,7 +165,7 @@ pub struct ServerOptions {
     pub security: Security,
     /// Sessions at once; others are told that the server is busy.
     pub max_sessions: usize,
-    /// Bytes of material that all sessions together may keep; who wants more is told that the server is busy.
+    /// Bytes of material, keys and unread bytes that all sessions together may keep; who wants more is told that the server is busy.
     pub max_material: u64,
     /// What a connection may take.
     pub limits: Limits,

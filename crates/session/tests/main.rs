@@ -16,4 +16,5 @@ mod narrow;
 mod overlap;
 mod server_loop;
 mod spectral;
+mod unread;
 mod uploads;

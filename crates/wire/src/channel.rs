@@ -163,6 +163,13 @@ pub trait Channel {
     /// Bytes and rounds so far.
     fn traffic(&self) -> Traffic;
 
+    /// Says how many bytes the peer may have sent that this party has not read, while this party writes: beyond them nothing more is read
+    /// before what this party writes is written. Whoever runs a protocol over the channel knows how many its messages need; a transport may
+    /// keep a few more. One that buffers without bounds, within a process, does not listen.
+    fn allow_ahead(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
     /// This channel as one that two exchanges can share, if it is one.
     fn divisible(&mut self) -> Option<&mut dyn Divisible> {
         None

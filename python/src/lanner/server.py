@@ -40,8 +40,9 @@ class Server(OfProcess):
         client_ca: Authorities whose certificates clients must show.
         state_dir: Where the server keeps its key; see `lanner.state`.
         max_sessions: Sessions at once.
-        max_material: Bytes of one-time material that all sessions together may keep, beyond which clients are told
-            that the server is busy; a quarter of the machine's memory if left out.
+        max_material: Bytes of memory that all sessions together may take for one-time material, clients' keys and what
+            clients have sent ahead, beyond which clients are told that the server is busy; a quarter of the machine's
+            memory if left out.
         max_stock: Bytes of material and keys that are kept on disk for clients, none of which may have more than
             half; a quarter of what is free there, and 16 GiB at most, if left out. With 0 nothing is kept.
         max_keys: Bytes of uploaded keys that are kept on disk, of which those go first that were used least recently; a
@@ -141,7 +142,7 @@ class Server(OfProcess):
         return self._native.fingerprint
 
     def stats(self) -> dict[str, Any]:
-        """Counts since the start, and how many sessions are under way and the bytes of material that they keep.
+        """Counts since the start, and how many sessions are under way and, as ``material``, the bytes that they hold.
 
         ``predictions_by_model`` has the predictions of each model that somebody asked for.
         """

@@ -19,6 +19,9 @@ from helpers.models import tiny_samples
 from helpers.peers import answer_http, hang_up, peer, stall, talk_garbage
 from helpers.processes import HUNG, Serving, lanner, serving
 
+# Signals of other tests, and a handler that a job in the background has not, would disturb them.
+pytestmark = pytest.mark.alone
+
 SOME_PIN = "sha256:" + "5a" * 32
 
 

@@ -30,7 +30,7 @@ X = tiny_samples(2, seed=5)
 with_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
 
 #: What Prometheus adds to a pod's series, by which the adapter finds them.
-POD_LABELS = {"namespace": "lanner", "pod": "lanner-wire4-0"}
+POD_LABELS = {"namespace": "lanner", "pod": "lanner-wire5-0"}
 
 RULES = read_manifest("adapter-rules.yaml")[0]["rules"]["custom"]
 

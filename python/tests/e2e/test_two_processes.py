@@ -250,9 +250,9 @@ def test_server_says_when_it_is_busy(tmp_path: Path, tiny_label: Path, samples_f
 
 
 def test_server_says_when_it_has_no_room_for_material(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
-    with pytest.raises(library.MisuseError, match="one prediction keeps") as too_few:
+    with pytest.raises(library.MisuseError, match="one session takes") as too_few:
         library.Server(load(tiny_label), state_dir=tmp_path / "state", max_material=1)
-    each = re.search(r"keeps (\d+) bytes", str(too_few.value))
+    each = re.search(r"takes (\d+) bytes", str(too_few.value))
     assert each
     with serving(tmp_path / "state", tiny_label, "--max-material", each[1]) as server:
         with library.Client(server.address, pin=server.document["fingerprint"]) as client:

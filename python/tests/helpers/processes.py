@@ -38,12 +38,14 @@ def lanner(*arguments: object) -> Finished:
     """
     if threading.current_thread() is not threading.main_thread():
         return lanner_process(*arguments)
-    output, errors, handler = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
+    output, errors = io.StringIO(), io.StringIO()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with redirect_stdout(output), redirect_stderr(errors):
             code = main([*map(str, arguments), "--json"])
     finally:
-        signal.signal(signal.SIGTERM, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return _finished(code, output.getvalue(), errors.getvalue())
 
 

@@ -8,6 +8,9 @@ import pytest
 
 from lanner.interrupts import abandoned_calls, interruptible
 
+# Signals of other tests, and a handler that a job in the background has not, would disturb them.
+pytestmark = pytest.mark.alone
+
 
 def test_result_and_error_of_the_call_pass_through() -> None:
     assert interruptible(lambda: 5) == 5

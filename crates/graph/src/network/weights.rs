@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-/// A linear layer's integers. Clones share them.
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// A linear layer's integers. Clones share them, and the last one erases them when it is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinearWeights(Arc<Integers>);
 
@@ -13,6 +15,16 @@ struct Integers {
     bias: Vec<i128>,
     /// Of each output channel's weights, the sum of those above 0 and the sum of those below.
     sums: Vec<[i128; 2]>,
+}
+
+impl ZeroizeOnDrop for LinearWeights {}
+
+impl Drop for Integers {
+    fn drop(&mut self) {
+        self.weight.zeroize();
+        self.bias.zeroize();
+        self.sums.zeroize();
+    }
 }
 
 impl LinearWeights {

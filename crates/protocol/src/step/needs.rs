@@ -136,7 +136,12 @@ impl SetUp {
             Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.needed)?))
         })?;
         let garbling = if self.garbling { yao::setup_cost() } else { Cost::NONE };
-        Ok(keys.then(garbling).then(self.transfers.map_or(Cost::NONE, ot_nonlinear::setup_cost)))
+        Ok(keys.then(garbling).then(self.transfers_cost()))
+    }
+
+    fn transfers_cost(&self) -> Cost {
+        let cost = |sets| ot_nonlinear::setup_cost(sets, self.comparison_keys);
+        self.transfers.map_or(Cost::NONE, cost)
     }
 
     /// Bytes of what `Server::write_keys` writes.

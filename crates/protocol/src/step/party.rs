@@ -130,7 +130,7 @@ impl KeyedClient {
     ) -> Result<Client, ProtocolError> {
         let Self { keys, key_seed, mut rng } = self;
         let evaluation = needs.garbling.then(|| EvaluationSession::setup(channel, &mut rng)).transpose()?;
-        let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Client, set, &mut rng));
+        let transfers = needs.transfers.map(|_| set_up_transfers(channel, Party::Client, needs, &mut rng));
         Ok(Client { keys, key_seed, transfers: transfers.transpose()?, evaluation, rng })
     }
 }
@@ -233,7 +233,7 @@ impl Server {
         mut rng: Prg,
     ) -> Result<Self, ProtocolError> {
         let garbling = needs.garbling.then(|| GarblingSession::setup(channel, &mut rng)).transpose()?;
-        let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Server, set, &mut rng));
+        let transfers = needs.transfers.map(|_| set_up_transfers(channel, Party::Server, needs, &mut rng));
         Ok(Self { keys, transfers: transfers.transpose()?, garbling, rng })
     }
 
@@ -274,6 +274,21 @@ fn keys_of(
         Ok((needed.set, Arc::new(make(needed, &mut own)?)))
     };
     Ok(Keys(needs.keys.iter().map(&mut key).collect::<Result<_, ProtocolError>>()?))
+}
+
+/// Sources of transfers, with the server's part of the salts where comparison keys are made.
+fn set_up_transfers(
+    channel: &mut dyn Channel,
+    party: Party,
+    needs: &SetUp,
+    rng: &mut Prg,
+) -> Result<Transfers, ProtocolError> {
+    let sets = set_up(needs.transfers)?;
+    if needs.comparison_keys {
+        Transfers::setup_with_salt(channel, party, sets, rng)
+    } else {
+        Transfers::setup(channel, party, sets, rng)
+    }
 }
 
 /// What the set-up made where the plan said that it is needed.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use lanner_graph::{Network, PublicNetwork};
-use lanner_plan::{Action, BuiltPlan, BuiltStep, Plan, Visit};
+use lanner_plan::{Action, Ahead, BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::step::{Client, DynStep, Lifetime, Memory, Server, SetUp, Shared, ValueType};
@@ -26,6 +26,7 @@ pub struct PartyPlan<P> {
     /// The visits in runs that are prepared together.
     pub(super) runs: Vec<Range<usize>>,
     memory: Memory,
+    ahead: Ahead,
     pub(super) progress: Progress,
 }
 
@@ -114,7 +115,7 @@ impl<P> PartyPlan<P> {
         runs: Vec<Range<usize>>,
         make: impl Fn(BuiltStep) -> Result<Box<dyn DynStep<P>>, ProtocolError>,
     ) -> Result<Self, ExecutionError> {
-        let (set_up, memory) = (built.set_up()?, built.memory()?);
+        let (set_up, memory, ahead) = (built.set_up()?, built.memory()?, built.ahead()?);
         let ValueType::Shared { ring, len, .. } = built.input() else {
             return Err(ExecutionError::Mismatch { what: "the input's type" });
         };
@@ -127,7 +128,7 @@ impl<P> PartyPlan<P> {
         let steps = steps.into_iter().map(make).collect::<Result<Vec<_>, ExecutionError>>()?;
         let last_reads = last_reads(&visits);
         let progress = Progress::new(steps.len());
-        Ok(Self { set_up, input: (ring, len), steps, visits, last_reads, runs, memory, progress })
+        Ok(Self { set_up, input: (ring, len), steps, visits, last_reads, runs, memory, ahead, progress })
     }
 
     /// Measures a part of a set-up, into `cost` as well.
@@ -165,5 +166,11 @@ impl<P> PartyPlan<P> {
     #[must_use]
     pub const fn memory(&self) -> Memory {
         self.memory
+    }
+
+    /// How far one party may be ahead of the other.
+    #[must_use]
+    pub const fn ahead(&self) -> &Ahead {
+        &self.ahead
     }
 }

@@ -40,7 +40,7 @@ impl Greeting {
         Ok(Models::from_bytes(&models)?.0)
     }
 
-    /// Sends bytes that mean nothing, and waits for as many others as are wanted: each at most [`PROBE_LIMIT`](super::PROBE_LIMIT).
+    /// Sends bytes that mean nothing, and waits for as many zeros as are wanted: each at most [`PROBE_LIMIT`](super::PROBE_LIMIT).
     ///
     /// # Errors
     /// As [`Greeting::list`].

@@ -53,7 +53,7 @@ fn converse(
     let own = Hello { role: Role::Server, nonce }.to_bytes();
     channel.send(HELLO, &own)?;
     Hello::check(&peer, Role::Server)?;
-    let question = receive_request(channel, offers, rng)?;
+    let question = receive_request(channel, offers)?;
     let index = choose(offers, &ModelRequest::from_bytes(&question)?)?;
     let mut id = SessionId([0; 16]);
     rng.fill_bytes(&mut id.0);
@@ -67,11 +67,7 @@ fn converse(
 }
 
 /// Lists the models and answers probes as often as the client asks (within reason), until it wants a model.
-fn receive_request(
-    channel: &mut dyn Channel,
-    offers: &[Offer],
-    rng: &mut impl CryptoRng,
-) -> Result<Vec<u8>, HandshakeError> {
+fn receive_request(channel: &mut dyn Channel, offers: &[Offer]) -> Result<Vec<u8>, HandshakeError> {
     for asked in 0..QUESTION_LIMIT {
         match channel.receive_header() {
             Err(ChannelError::Disconnected) if asked > 0 => return Err(HandshakeError::OnlyListed),
@@ -81,7 +77,7 @@ fn receive_request(
                     channel.send(MODELS, &models.to_bytes())?;
                 }
                 (PROBE, length) if (4..=4 + PROBE_LIMIT).contains(&length) => {
-                    answer_probe(channel, length, rng)?;
+                    answer_probe(channel, length)?;
                 }
                 (MODEL_REQUEST, length) if length <= REQUEST_LIMIT => {
                     let mut question = vec![0; length];
@@ -95,21 +91,27 @@ fn receive_request(
     Err(ChannelError::Malformed { what: "handshake: too many questions" }.into())
 }
 
-/// Answers a probe with as many bytes as it wants, which nothing on the way makes fewer.
-fn answer_probe(
-    channel: &mut dyn Channel,
-    length: usize,
-    rng: &mut impl CryptoRng,
-) -> Result<(), HandshakeError> {
-    let mut probe = vec![0; length];
-    channel.receive_body(&mut probe)?;
-    let wanted = probe.first_chunk().map_or(0, |length| u32::from_le_bytes(*length)) as usize;
+/// Answers a probe with as many zeros as it wants, which nothing on the way makes fewer: TLS does not compress. Who sends more before it has
+/// the answer measures nothing, and would have the server keep it.
+fn answer_probe(channel: &mut dyn Channel, length: usize) -> Result<(), HandshakeError> {
+    let mut wanted = [0; 4];
+    channel.receive_body(&mut wanted)?;
+    let wanted = u32::from_le_bytes(wanted) as usize;
     if wanted > PROBE_LIMIT {
         return Err(ChannelError::Malformed { what: "handshake: a probe's length" }.into());
     }
-    let mut answer = vec![0; wanted];
-    rng.fill_bytes(&mut answer);
-    channel.send(PROBED, &answer)?;
+    let (mut left, mut piece) = (length - 4, [0; 4096]);
+    while left > 0 {
+        let count = left.min(piece.len());
+        channel.receive_body(&mut piece[..count])?;
+        left -= count;
+    }
+    if let Some(divisible) = channel.divisible()
+        && divisible.peek_header()?.is_some()
+    {
+        return Err(ChannelError::Malformed { what: "handshake: more behind a probe" }.into());
+    }
+    channel.send(PROBED, &vec![0; wanted])?;
     Ok(channel.flush()?)
 }
 

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use lanner_net::abreast;
+use lanner_plan::Ahead;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
+use lanner_protocol::Party;
 use lanner_store::{Material, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
 
 use super::queue::Queue;
 use super::{
     MAX_PREPARED_BYTES, MAX_TOGETHER, OwnKeys, PREPARED, Request, Shelf, is_ready, most_together, pairing,
-    upload,
+    unread, upload,
 };
 use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, SetUpPart, StepCost};
 
@@ -128,7 +130,7 @@ impl Requester {
             return Ok(false);
         }
         self.standing.begin()?;
-        Request::Resume.send(channel)?;
+        Request::Resume.send(channel, self.plan.ahead())?;
         let resumed = pairing::offer(channel, shelf, &offered)?;
         self.standing = Standing::InStep;
         Ok(resumed)
@@ -155,11 +157,11 @@ impl Requester {
         let (session, cost) = match self.known_keys(channel, &mut setup)? {
             Known::Both(keys) => ClientSession::setup_again(channel, plan, &keys, rng)?,
             Known::Here(keys) => {
-                Request::SetUp.send(channel)?;
+                Request::SetUp.send(channel, plan.ahead())?;
                 ClientSession::setup_with(channel, plan, &keys, rng)?
             }
             Known::Nowhere => {
-                Request::SetUp.send(channel)?;
+                Request::SetUp.send(channel, plan.ahead())?;
                 ClientSession::setup(channel, plan, rng)?
             }
         };
@@ -179,7 +181,7 @@ impl Requester {
         // Damaged keys serve nobody: new ones do.
         let kept = self.shelf.as_ref().filter(|shelf| shelf.is_paired()).and_then(|shelf| shelf.keys().ok());
         let Some(keys) = kept.flatten() else { return Ok(Known::Nowhere) };
-        Request::SetUpAgain.send(channel)?;
+        Request::SetUpAgain.send(channel, self.plan.ahead())?;
         Ok(if is_ready(channel)? { Known::Both(keys) } else { Known::Nowhere })
     }
 
@@ -202,7 +204,7 @@ impl Requester {
         }
         self.set_up(channel)?;
         self.standing.begin()?;
-        Request::Prepare.send(channel)?;
+        Request::Prepare.send(channel, self.plan.ahead())?;
         self.prepared.put(made_by(&mut self.session)?.prepare(channel)?);
         self.standing = Standing::InStep;
         Ok(())
@@ -232,7 +234,7 @@ impl Requester {
         }
         let material = self.prepared.take()?;
         self.standing.begin()?;
-        Request::Predict.send(channel)?;
+        Request::Predict.send(channel, self.plan.ahead())?;
         let predicted = self.plan.predict(channel, material, input)?;
         self.at_once = self.at_once.min(self.prepared.len()).max(1);
         self.standing = Standing::InStep;
@@ -292,7 +294,8 @@ impl Requester {
         let preparations = next.min(self.prepared.room()).min(self.fitting()) as u8;
         let materials = self.prepared.take_for(inputs.len())?;
         self.standing.begin()?;
-        Request::Together { predictions: inputs.len() as u8, preparations }.send(channel)?;
+        Request::Together { predictions: inputs.len() as u8, preparations }
+            .send(channel, self.plan.ahead())?;
         let channel = channel.divisible().ok_or(ExecutionError::Broken)?;
         let (plan, session) = (&self.plan, made_by(&mut self.session)?);
         let predict = |(material, input)| move |lane: &mut dyn Channel| plan.predict(lane, material, input);
@@ -307,7 +310,8 @@ impl Requester {
             Ok((prepared.collect::<Result<Vec<_>, ExecutionError>>()?, at_once))
         };
         let predictions = materials.into_iter().zip(inputs.iter().copied()).map(predict).collect();
-        let (predicted, prepared) = abreast(channel, predictions, prepare)?;
+        let most_kept = unread::kept(plan.ahead(), inputs.len() as u8, preparations, Party::Client);
+        let (predicted, prepared) = abreast(channel, most_kept, predictions, prepare)?;
         self.standing = match prepared {
             Ok((prepared, at_once)) => {
                 for made in prepared {
@@ -344,11 +348,11 @@ impl Requester {
         let Self { plan, session, shelf, standing, .. } = self;
         let (Some(shelf), session) = (shelf, made_by(session)?) else { return Err(ExecutionError::NoStore) };
         if !shelf.is_paired() {
-            ask(channel, standing, Request::Pair)?;
+            ask(channel, standing, plan.ahead(), Request::Pair)?;
             *standing = Standing::InStep;
             shelf.pair(Some(session.keys()))?;
         }
-        ask(channel, standing, Request::Keep)?;
+        ask(channel, standing, plan.ahead(), Request::Keep)?;
         let (id, made) = (shelf.next(), session.prepare(channel)?);
         let costs = made.costs().to_vec();
         await_ready(channel, standing)?;
@@ -389,7 +393,7 @@ impl Requester {
                 taken => taken?,
             };
             standing.begin()?;
-            Request::PredictKept(id).send(channel)?;
+            Request::PredictKept(id).send(channel, plan.ahead())?;
             match is_ready(channel) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -427,7 +431,7 @@ impl Requester {
     /// [`ExecutionError::Channel`] if the connection fails.
     pub fn end(self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         self.mark.check(SESSION)?;
-        Request::End.send(channel)?;
+        Request::End.send(channel, self.plan.ahead())?;
         Ok(channel.flush()?)
     }
 }
@@ -468,9 +472,14 @@ fn made_by(session: &mut Option<ClientSession>) -> Result<&mut ClientSession, Ex
 }
 
 /// Begins an exchange that the server may refuse.
-fn ask(channel: &mut dyn Channel, standing: &mut Standing, request: Request) -> Result<(), ExecutionError> {
+fn ask(
+    channel: &mut dyn Channel,
+    standing: &mut Standing,
+    ahead: &Ahead,
+    request: Request,
+) -> Result<(), ExecutionError> {
     standing.begin()?;
-    request.send(channel)?;
+    request.send(channel, ahead)?;
     await_ready(channel, standing)
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use lanner_net::abreast;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
+use lanner_protocol::Party;
 use lanner_store::{MaterialId, Uploads};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;
 
 use super::queue::Queue;
 use super::{
-    MAX_PREPARED_BYTES, MAX_TOGETHER, PREPARED, Request, Shelf, most_together, pairing, say_ready, upload,
+    MAX_PREPARED_BYTES, MAX_TOGETHER, PREPARED, Request, Shelf, most_together, pairing, say_ready, unread,
+    upload,
 };
 use crate::executor::{ClientKeys, ExecutionError, ServedModel, ServerSession, StepCost};
 
@@ -121,6 +123,9 @@ impl Responder {
         request: Request,
         room: Room,
     ) -> Result<(), ExecutionError> {
+        if !matches!(request, Request::Together { .. }) {
+            channel.allow_ahead(unread::backlog(self.model.ahead(), request));
+        }
         match request {
             Request::SetUp => self.measured(channel, Self::set_up)?,
             Request::SetUpAgain => self.measured(channel, Self::set_up_again)?,
@@ -138,6 +143,7 @@ impl Responder {
             Request::PredictKept(id) => self.predict_kept(channel, id)?,
             Request::End => {}
         }
+        channel.allow_ahead(0);
         Ok(())
     }
 
@@ -237,7 +243,13 @@ impl Responder {
         };
         let model = &self.model;
         let predict = |material| move |lane: &mut dyn Channel| model.predict(lane, material);
-        let (computed, made) = abreast(channel, materials.into_iter().map(predict).collect(), prepare)?;
+        // Of what the client asked for, so much is served.
+        let (predictions, preparations) = (predictions as u8, preparations as u8);
+        let served = Request::Together { predictions, preparations };
+        channel.allow_ahead(unread::backlog(model.ahead(), served));
+        let most_kept = unread::kept(model.ahead(), predictions, preparations, Party::Server);
+        let predict = materials.into_iter().map(predict).collect();
+        let (computed, made) = abreast(channel, most_kept, predict, prepare)?;
         self.computed = computed.concat();
         for made in made? {
             self.computed.extend_from_slice(made.costs());

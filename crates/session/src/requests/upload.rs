@@ -26,7 +26,7 @@ pub(super) fn offer(
     plan: &ClientPlan,
     read: impl Fn() -> Option<Vec<u8>>,
 ) -> Result<bool, ExecutionError> {
-    Request::SetUpUploaded(*keys.hash()).send(channel)?;
+    Request::SetUpUploaded(*keys.hash()).send(channel, plan.ahead())?;
     let mut held = [0; 8];
     channel.receive_into(UPLOAD_HELD, &mut held)?;
     let length = plan.set_up().encoded_keys_len()?;

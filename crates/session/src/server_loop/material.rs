@@ -1,6 +1,6 @@
-//! How much one-time material all sessions of a server keep together.
+//! How much of material, keys and unread bytes all sessions of a server keep together.
 //!
-//! A client may have material made long before it uses it, and each session is bounded by itself. Together they are bounded here, so
+//! A client may have material made long before it uses it, may have keys and send ahead, and each session is bounded by itself. Together they are bounded here, so
 //! that many clients cannot take more memory than the server was given, whatever they do.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,9 +22,9 @@ pub struct Reservation {
     bytes: u64,
 }
 
-/// There is no room for more material. The client hears that the server is busy: what others keep is none of its secrets.
+/// There is no room for more. The client hears that the server is busy: what others keep is none of its secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{bytes} bytes of material do not fit beside the {held} bytes that sessions keep, of {limit}")]
+#[error("{bytes} bytes do not fit beside the {held} bytes that sessions keep, of {limit}")]
 #[non_exhaustive]
 pub struct Exhausted {
     /// Bytes that were asked for.

@@ -229,7 +229,7 @@ def _choose_times(options: argparse.Namespace) -> None:
 
 def _tell_times(times: KernelTimes, output: Output) -> None:
     """Say which table mode auto chose by."""
-    advice = "; `lanner estimate` measures this machine in a second" if times.table == "shipped" else ""
+    advice = "; lanner estimate measures this machine in a second" if times.table == "shipped" else ""
     output.say(f"{times.describe()}{advice}")
     if times.note is not None:
         output.warn(times.note)

@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-material",
         type=int,
         metavar="BYTES",
-        help="one-time material that all sessions keep together (default: a quarter of the memory)",
+        help="memory for material, keys and backlogs of all sessions together (default: a quarter of the memory)",
     )
     parser.add_argument(
         "--max-stock",

@@ -94,7 +94,7 @@ class ServerMetrics(Collector):
         )
         yield GaugeMetricFamily(
             "lanner_material_bytes",
-            "One-time material that sessions keep in memory, in bytes.",
+            "Material, keys and room for unread bytes that sessions hold in memory, in bytes.",
             value=stats["material"],
         )
         for name, (key, documentation) in _STOCK.items():

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use lanner_primitives::{Prg, Ring, Seed};
+use lanner_primitives::{Block, Prg, Ring, Seed};
 use lanner_testkit::{Party as End, check_bits, run};
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
@@ -263,4 +263,33 @@ fn ideal(function: &Polynomials, x: i64) -> i64 {
     let (place, h, a) = (u & 31, u >> 5 & 3, u >> 7);
     let sum = function.polynomials[h as usize].iter().rev().fold(0, |sum, c| sum * place + c);
     round(factors.values[a as usize] * round(sum, function.shift), factors.shift)
+}
+
+/// The salt of a step in a session of both parties whose generators are of these seeds, for a client's part.
+fn key_salts(seeds: [u8; 2], of_client: Block) -> [Block; 2] {
+    let salt = |end: &mut End, me: Party| {
+        let rng = &mut Prg::new(Seed::from_bytes([seeds[me as usize]; 16]));
+        Transfers::setup_with_salt(end, me, parameters([0; 2]), rng).unwrap().key_salt(of_client).unwrap()
+    };
+    let (client, server) =
+        run(&mut End::pair(), |end| salt(end, Party::Client), |end| salt(end, Party::Server));
+    [client, server]
+}
+
+#[test]
+fn salts_of_comparison_keys_come_from_both_parties() {
+    let same = |a: Block, b: Block| a.to_bytes() == b.to_bytes();
+    let [client, server] = key_salts([1, 2], Block(7));
+    assert!(same(client, server));
+    assert!(!same(client, Block(7)));
+    // The client's part alone does not choose it, whatever it is; nor does the server's.
+    assert!(!same(client, key_salts([1, 3], Block(7))[0]));
+    assert!(!same(client, key_salts([1, 2], Block(8))[0]));
+    assert!(same(client, key_salts([4, 2], Block(7))[0]));
+    let unsalted = |end: &mut End, me: Party| {
+        let rng = &mut Prg::new(Seed::from_bytes([me as u8; 16]));
+        let transfers = Transfers::setup(end, me, parameters([0; 2]), rng).unwrap();
+        assert!(matches!(transfers.key_salt(Block(7)), Err(ProtocolError::Shape { .. })));
+    };
+    run(&mut End::pair(), |end| unsalted(end, Party::Client), |end| unsalted(end, Party::Server));
 }

@@ -7,15 +7,18 @@ use lanner_ot::{
 use lanner_primitives::{Bits, Block};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::{Cost, Party, ProtocolError};
+use crate::{Cost, Party, ProtocolError, kind};
 
 /// A party's sources: it is the sender in one and the receiver in the other, with independent deltas.
 pub struct Transfers {
     pub(super) party: Party,
     pub(super) sender: SilentSender,
     pub(super) receiver: SilentReceiver,
+    /// The server's part of all salts of comparison keys, where they are made.
+    key_salt: Option<Block>,
 }
 
 impl Transfers {
@@ -26,7 +29,31 @@ impl Transfers {
     pub fn setup<R: CryptoRng + ?Sized>(
         channel: &mut dyn Channel,
         party: Party,
+        sets: [Parameters; 2],
+        rng: &mut R,
+    ) -> Result<Self, ProtocolError> {
+        Self::begin(channel, party, sets, false, rng)
+    }
+
+    /// The same where comparison keys are made: the server sends its part of their salts, behind what it sends last before the client
+    /// answers, so that nobody waits for it.
+    ///
+    /// # Errors
+    /// As [`Self::setup`]; [`ProtocolError::Channel`] if the server's part of the salts is not what is due.
+    pub fn setup_with_salt<R: CryptoRng + ?Sized>(
+        channel: &mut dyn Channel,
+        party: Party,
+        sets: [Parameters; 2],
+        rng: &mut R,
+    ) -> Result<Self, ProtocolError> {
+        Self::begin(channel, party, sets, true, rng)
+    }
+
+    fn begin<R: CryptoRng + ?Sized>(
+        channel: &mut dyn Channel,
+        party: Party,
         [of_client, of_server]: [Parameters; 2],
+        salted: bool,
         rng: &mut R,
     ) -> Result<Self, ProtocolError> {
         let [sent, received] = match party {
@@ -41,15 +68,50 @@ impl Transfers {
             let source = CotReceiver::setup(channel, rng)?;
             SilentReceiver::setup(channel, source, received)
         };
-        let (sender, receiver) = match party {
-            Party::Server => (sender(channel, rng)?, receiver(channel, rng)?),
+        let salt = |channel: &mut dyn Channel, rng: &mut R| {
+            salted.then(|| exchange_key_salt(channel, party, rng)).transpose()
+        };
+        let (sender, key_salt, receiver) = match party {
+            Party::Server => (sender(channel, rng)?, salt(channel, rng)?, receiver(channel, rng)?),
             Party::Client => {
                 let receiver = receiver(channel, rng)?;
-                (sender(channel, rng)?, receiver)
+                let salt = salt(channel, rng)?;
+                (sender(channel, rng)?, salt, receiver)
             }
         };
-        Ok(Self { party, sender, receiver })
+        Ok(Self { party, sender, receiver, key_salt })
     }
+
+    /// The salt of which the client has drawn a part: a hash of both parties' parts, as good as random while one of them is.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] without [`Self::setup_with_salt`].
+    pub(crate) fn key_salt(&self, of_client: Block) -> Result<Block, ProtocolError> {
+        let of_server =
+            self.key_salt.ok_or(ProtocolError::Shape { what: "the server's salt of comparison keys" })?;
+        let hash = Sha256::new_with_prefix("lanner comparison keys v1").chain_update(of_server.to_bytes());
+        let salt = hash.chain_update(of_client.to_bytes()).finalize();
+        Ok(Block::from_bytes(std::array::from_fn(|byte| salt[byte])))
+    }
+}
+
+/// The server sends its part of the salts of a session's comparison keys.
+fn exchange_key_salt<R: CryptoRng + ?Sized>(
+    channel: &mut dyn Channel,
+    party: Party,
+    rng: &mut R,
+) -> Result<Block, ProtocolError> {
+    let mut bytes = [0; Block::BYTES];
+    match party {
+        Party::Client => channel.receive_into(kind::KEY_SALT, &mut bytes)?,
+        Party::Server => {
+            bytes = Block::public(rng).to_bytes();
+            channel.send(kind::KEY_SALT, &bytes)?;
+            // The client may have something else to do before it answers.
+            channel.flush()?;
+        }
+    }
+    Ok(Block::from_bytes(bytes))
 }
 
 /// Random correlated transfers of both directions, as many of each: `received = sent xor choice delta`, with what the other party sent and its delta.
@@ -91,16 +153,18 @@ impl Transfers {
     }
 }
 
-/// The cost of [`Transfers::setup`].
+/// The cost of [`Transfers::setup`], or of [`Transfers::setup_with_salt`].
 #[must_use]
-pub fn setup_cost([of_client, of_server]: [Parameters; 2]) -> Cost {
+pub fn setup_cost([of_client, of_server]: [Parameters; 2], salted: bool) -> Cost {
     let (all, base) = (softspoken::setup_cost(), base::cost(8 * Block::BYTES));
     let [points, pairs] = [base.sender_bytes, base.receiver_bytes].map(|bytes| bytes as usize);
     let trees = all.receiver_bytes as usize - points;
     let salt = all.sender_bytes as usize - pairs;
     let by_server = Cost::NONE.client(points).server(pairs).client(trees).server(salt);
     let by_client = Cost::NONE.client(pairs).server(points).client(salt).server(trees);
-    by_server.transfer(of_server.setup_cost()).then(by_client.offer(of_client.setup_cost()))
+    let by_server = by_server.transfer(of_server.setup_cost());
+    let by_server = if salted { by_server.server(Block::BYTES) } else { by_server };
+    by_server.then(by_client.offer(of_client.setup_cost()))
 }
 
 /// The sets of sessions in which the client and the server send so many transfers for a prediction: those that send least for one.

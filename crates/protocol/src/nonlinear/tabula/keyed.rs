@@ -1,4 +1,4 @@
-//! What the steps of this protocol have in common: material is masks and keys, which both parties make under a salt that the client draws.
+//! What the steps of this protocol have in common: material is masks and keys, which both parties make under a salt that comes from both.
 
 use lanner_primitives::Block;
 use lanner_share::Share;
@@ -42,7 +42,7 @@ pub trait Keyed: Send + Sync + 'static {
         0
     }
 
-    /// Offline: what the client begins with, a public salt that is used once.
+    /// Offline: what the client begins with, its part of a public salt that is used once.
     ///
     /// # Errors
     /// Those of the channel.
@@ -57,12 +57,12 @@ pub trait Keyed: Send + Sync + 'static {
             let salt = bytes.first_chunk().ok_or(ChannelError::Malformed { what: "salt" })?;
             return Ok(Block::from_bytes(*salt));
         }
-        let salt = Block::random(rng);
+        let salt = Block::public(rng);
         channel.send(kind::KEY_SALT, &salt.to_bytes())?;
         Ok(salt)
     }
 
-    /// Offline: makes masks and keys with the other party.
+    /// Offline: makes masks and keys with the other party, under a salt that is used once.
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
@@ -134,7 +134,7 @@ impl<K: Keyed> Built for K {
 }
 
 impl<K: Keyed, P: PartyState> Step<P> for K {
-    /// The keys' salt.
+    /// The client's part of the keys' salt.
     type Request = Block;
     type Material = K::Material;
 
@@ -150,6 +150,7 @@ impl<K: Keyed, P: PartyState> Step<P> for K {
         _: &Inputs,
     ) -> Result<(K::Material, Option<Value>), ProtocolError> {
         let (transfers, rng) = party.transfers()?;
+        let salt = transfers.key_salt(salt)?;
         Ok((Keyed::prepare(self, channel, transfers, salt, rng)?, None))
     }
 

@@ -46,7 +46,7 @@ impl GarblingSession<CotSender> {
     /// [`ProtocolError::Ot`] if the peer's messages are not the ones due.
     pub fn setup(channel: &mut dyn Channel, rng: &mut impl CryptoRng) -> Result<Self, ProtocolError> {
         let cot = CotSender::setup(channel, random_delta(rng), rng)?;
-        let salt = Block::random(rng);
+        let salt = Block::public(rng);
         // S -> C: salt
         channel.send(kind::SALT, &salt.to_bytes())?;
         channel.flush()?;
