@@ -201,7 +201,7 @@ fn out_of_order(honest: &[Frame], told: &[Frame]) -> Verdict {
     let mut moved = false;
     // A batch of transfers whose corrections or proof were moved fails with its proof, unless a header is wrong before.
     let mut is_moved = |(due, got): &(&Frame, &Frame)| {
-        moved |= matches!(due.kind.0, 0x13 | 0x14 | 0x16) && due.payload != got.payload;
+        moved |= matches!(due.kind.0, 0x14 | 0x16) && due.payload != got.payload;
         moved && due.kind.0 == 0x16
     };
     let end = honest.iter().zip(told).take_while(|pair| !differs(pair)).find(&mut is_moved);

@@ -25,8 +25,10 @@ pub enum Verdict {
     Dishonest,
     /// It goes on to the end: nothing in a semi-honest protocol tells the message from an honest one, and the result is worthless.
     Unnoticed,
-    /// [`Self::Malformed`], [`Self::Dishonest`] or [`Self::Unnoticed`], as chance has it.
+    /// [`Self::Malformed`] or [`Self::Unnoticed`], as chance has it.
     Either,
+    /// [`Self::Malformed`] or [`Self::Dishonest`], as chance has it.
+    Caught,
 }
 
 impl Verdict {
@@ -35,8 +37,8 @@ impl Verdict {
     pub fn allows(self, failure: Option<&Failure>) -> bool {
         match (self, failure.map(|failure| failure.cause)) {
             (Self::Unnoticed | Self::Either, None)
-            // A point that decodes gives other keys, and they other trees.
-            | (Self::Either, Some(Cause::Malformed(_) | Cause::Dishonest))
+            | (Self::Either | Self::Caught, Some(Cause::Malformed(_)))
+            | (Self::Caught, Some(Cause::Dishonest))
             // A garbled circuit on wrong labels gives random bits, which may be no class's index.
             | (Self::Unnoticed, Some(Cause::Malformed("garbled tables"))) => true,
             (verdict, Some(cause)) => cause.verdict() == Some(verdict),
@@ -217,6 +219,8 @@ impl WeightForm {
         match (self, change) {
             (Self::Checked, _) => Verdict::Dishonest,
             (Self::Name, _) => Verdict::Unexpected(Kind(0x20)),
+            // A point that decodes gives the victim other keys, and they other trees.
+            (Self::SenderPoints, Content::Flip) => Verdict::Caught,
             // A bit may fall on an entry that no pairing has.
             (Self::Proof, Content::Flip) => Verdict::Either,
             (Self::SenderPoints, Content::Zeros)

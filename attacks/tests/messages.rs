@@ -62,18 +62,46 @@ fn attack_victim(
     }
 }
 
-/// The set-up and the requests are attacked in whole sessions, in every way. So is the rest in ways that end a session early;
-/// in every way it is by [`attack_predictions`], which sets up once.
+/// The set-up, the requests, and transfers, which are checked, are attacked in whole sessions, in every way. So is the rest in ways that end a
+/// session early; in every way it is by [`attack_predictions`], which sets up once where it can.
 fn attack_session(subject: &Subject, victim: Victim) {
     let conversation = Conversation::session(subject);
-    let alone = |kind| matches!(kind, 0x10..=0x13 | 0x20 | 0x30..=0x32);
+    let alone = |kind| matches!(kind, 0x20) || of_set_up(kind) || is_checked(kind);
     attack_messages(&conversation, &[victim], alone, &Mutation::ALL);
     attack_messages(&conversation, &[victim], |kind| !alone(kind), &[Mutation::Swapped, Mutation::Departure]);
 }
 
 /// Changes messages of these kinds of a preparation and of a prediction in every way.
+///
+/// A server of circuits takes corrections of transfers once, and ends its session when they come again: what it hears in a prediction is changed
+/// in predictions prepared beforehand, what it hears in a preparation in whole sessions. The corrections themselves are in [`attack_session`].
 fn attack_predictions(subject: &Subject, kinds: impl Fn(u16) -> bool) {
-    attack_messages(&Conversation::predictions(subject), &VICTIMS, kinds, &Mutation::ALL);
+    attack_messages(&Conversation::predictions(subject), &[Victim::Client], &kinds, &Mutation::ALL);
+    let session = Conversation::session(subject);
+    let record = session.record();
+    if !record.heard_by(Victim::Server).iter().any(|frame| is_checked(frame.kind.0)) {
+        attack_messages(&Conversation::predictions(subject), &[Victim::Server], &kinds, &Mutation::ALL);
+        return;
+    }
+    let online = Conversation::prepared_predictions(subject, extent::of(ONLINE_RUNS));
+    let heard = online.record();
+    let heard: BTreeSet<u16> = heard.heard_by(Victim::Server).iter().map(|frame| frame.kind.0).collect();
+    attack_messages(&online, &[Victim::Server], &kinds, &Mutation::ALL);
+    let elsewhere = |kind| heard.contains(&kind) || of_set_up(kind) || is_checked(kind) || kind == 0x20;
+    attack_messages(&session, &[Victim::Server], |kind| kinds(kind) && !elsewhere(kind), &Mutation::ALL);
+}
+
+/// More than a server hears messages of a prediction times mutations.
+const ONLINE_RUNS: usize = 400;
+
+/// Base transfers, trees, keys.
+fn of_set_up(kind: u16) -> bool {
+    matches!(kind, 0x10..=0x13 | 0x30..=0x32)
+}
+
+/// Corrections of transfers, and their proofs.
+fn is_checked(kind: u16) -> bool {
+    matches!(kind, 0x14 | 0x16)
 }
 
 const VICTIMS: [Victim; 2] = [Victim::Client, Victim::Server];

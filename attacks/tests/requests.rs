@@ -1,7 +1,7 @@
 //! The client's requests: out of turn, too many, unknown.
 
 use lanner_attacks::guard;
-use lanner_attacks::models::{Subject, circuits, transfers};
+use lanner_attacks::models::{Subject, circuits, squares, transfers};
 use lanner_attacks::script::{End, Frame, Script, bytes_of};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
 use lanner_attacks::verdict::{Cause, Failure};
@@ -74,7 +74,8 @@ fn a_prediction_needs_material_of_its_own() {
 #[test]
 fn no_more_is_prepared_than_a_session_may_hold() {
     guard::start();
-    let subject = circuits();
+    // Its preparations have no transfers, so that one is as good as another.
+    let subject = squares();
     let Parts { setup, prepare, .. } = Parts::of(&subject);
     let prepared = vec![prepare.clone(); MAX_PREPARED].concat();
     suffer(&subject, &[&setup, &prepared, &request(END)]).unwrap();
@@ -153,14 +154,14 @@ fn a_set_up_is_due_once_and_before_what_needs_it() {
     }
 }
 
-/// One preparation with the messages of another.
+/// The messages of one preparation in another: their transfers are others.
 #[test]
-fn a_session_replayed_in_another_gives_nobody_a_result() {
+fn a_preparation_that_is_replayed_in_the_next_is_refused() {
     guard::start();
-    for subject in [circuits(), transfers()] {
-        let (first, second) = (Parts::of(&subject), Parts::of(&subject));
-        // Well-formed, so the server goes on; what it computes is uniform to the client, whose keys it does not fit.
-        suffer(&subject, &[&first.setup, &second.prepare, &first.predict, &request(END)]).unwrap();
-        check_honest(&subject);
-    }
+    let subject = circuits();
+    let Parts { setup, prepare, predict } = Parts::of(&subject);
+    suffer(&subject, &[&setup, &prepare, &predict, &request(END)]).unwrap();
+    assert_eq!(cause(suffer(&subject, &[&setup, &prepare, &prepare])), Cause::Dishonest);
+    assert_eq!(cause(suffer(&subject, &[&setup, &prepare, &predict, &prepare])), Cause::Dishonest);
+    check_honest(&subject);
 }
