@@ -22,20 +22,39 @@ const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}
     {"name":"fc","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["flat"]}],"output":"fc"}"#;
 const SHAPES: [(&str, &[usize]); 4] = [("w1", &[2, 1, 3, 3]), ("b1", &[2]), ("w2", &[72, 4]), ("b2", &[4])];
 
-/// The proof of a batch of transfers.
-const PROOF: Kind = Kind(0x16);
+/// One bit that a party changes of what it sends: in message `number` of a kind, counted from 0 and from when it begins to cheat.
+#[derive(Clone, Copy, Debug)]
+struct Cheat {
+    kind: Kind,
+    number: usize,
+    byte: usize,
+}
 
-/// A party's channel that may change its proofs.
+/// A sum that completes a tree; the sum of the tags of another tree's leaves; the correction of one column, behind those that hide the proof; the proof.
+const CHEATS: [Cheat; 4] = [
+    Cheat { kind: Kind(0x13), number: 0, byte: 5 * 96 },
+    Cheat { kind: Kind(0x13), number: 0, byte: 32 * 96 + 9 * 32 },
+    Cheat { kind: Kind(0x14), number: 1, byte: 7 },
+    Cheat { kind: Kind(0x16), number: 0, byte: 40 },
+];
+
+/// A party's channel that may change what it sends.
 struct Cheating {
     channel: MemoryChannel,
-    cheats: bool,
+    cheat: Option<Cheat>,
 }
 
 impl Channel for Cheating {
     fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ChannelError> {
         let mut payload = payload.to_vec();
-        if self.cheats && kind == PROOF {
-            payload[0] ^= 1;
+        if let Some(cheat) = self.cheat.as_mut().filter(|cheat| cheat.kind == kind) {
+            match cheat.number.checked_sub(1) {
+                Some(number) => cheat.number = number,
+                None => {
+                    payload[cheat.byte] ^= 1;
+                    self.cheat = None;
+                }
+            }
         }
         self.channel.send(kind, &payload)
     }
@@ -104,12 +123,12 @@ impl World {
             let serving = scope.spawn(move || {
                 let model = Arc::new(ServedModel::new(&self.network, &self.plan).unwrap());
                 let service = Responder::new(model, rng(2 * number));
-                let mut channel = Cheating { channel: server, cheats: false };
+                let mut channel = Cheating { channel: server, cheat: None };
                 serve(&mut service.with_shelf(self.shelf(number, Party::Server)), &mut channel);
             });
             let plan = Arc::new(ClientPlan::new(self.network.public(), &self.plan).unwrap());
             let requester = Requester::new(plan, rng(2 * number + 1));
-            let mut channel = Cheating { channel: client, cheats: false };
+            let mut channel = Cheating { channel: client, cheat: None };
             ask(&mut requester.with_shelf(self.shelf(number, Party::Client)), &mut channel);
             drop(channel);
             serving.join().unwrap();
@@ -127,45 +146,71 @@ fn answer(service: &mut Responder, channel: &mut Cheating) -> Option<ExecutionEr
     None
 }
 
+/// A request after a failed check.
+const AFTER: [Request; 3] = [Request::Predict, Request::Prepare, Request::Keep];
+
+fn honest(service: &mut Responder, channel: &mut Cheating) {
+    assert!(answer(service, channel).is_none());
+}
+
 #[test]
 fn a_server_keeps_nothing_that_it_made_with_a_client_that_cheats() {
     let world = World::new(Mode::Gazelle, &QuantizationOptions::default());
-    world.session(
-        1,
-        |service, channel| {
+    for (number, cheat) in CHEATS.into_iter().enumerate() {
+        let number = 2 * number as u8 + 1;
+        world.session(number, honest, |requester, channel| drop(requester.keep(channel).unwrap()));
+        assert_eq!(world.held(Party::Server), 1);
+        let caught = |service: &mut Responder, channel: &mut Cheating| {
             let error = answer(service, channel).unwrap();
-            assert!(error.is_dishonest(), "{error}");
-            assert_eq!((service.prepared(), world.held(Party::Server)), (0, 0));
-            for request in [Request::Predict, Request::Prepare, Request::Keep] {
+            assert!(error.is_dishonest(), "{cheat:?}: {error}");
+            assert_eq!((service.prepared(), world.held(Party::Server)), (0, 0), "{cheat:?}");
+            for request in AFTER {
                 assert!(matches!(service.answer(channel, request), Err(ExecutionError::Broken)));
             }
-        },
-        |requester, channel| {
-            requester.keep(channel).unwrap();
-            requester.prepare(channel).unwrap();
-            assert_eq!(world.held(Party::Server), 1);
-            channel.cheats = true;
-            assert!(requester.prepare(channel).is_err());
-        },
-    );
+        };
+        world.session(number + 1, caught, |requester, channel| {
+            assert!(requester.resume(channel).unwrap());
+            channel.cheat = Some(cheat);
+            assert!(requester.predict(channel, &[0; 36]).is_err());
+        });
+    }
+}
+
+/// What is prepared in the session, and kept in it, goes with it.
+#[test]
+fn a_server_drops_what_it_prepared_before_a_client_cheats() {
+    let world = World::new(Mode::Gazelle, &QuantizationOptions::default());
+    let caught = |service: &mut Responder, channel: &mut Cheating| {
+        let error = answer(service, channel).unwrap();
+        assert!(error.is_dishonest(), "{error}");
+        assert_eq!((service.prepared(), world.held(Party::Server)), (0, 0));
+    };
+    world.session(1, caught, |requester, channel| {
+        requester.keep(channel).unwrap();
+        requester.prepare(channel).unwrap();
+        assert_eq!(world.held(Party::Server), 1);
+        channel.cheat = Some(CHEATS[2]);
+        assert!(requester.prepare(channel).is_err());
+    });
 }
 
 #[test]
 fn a_client_keeps_nothing_that_it_made_with_a_server_that_cheats() {
     let world = World::new(Mode::Cheetah(Rounding::Exact), &QuantizationOptions::powers_of_two());
-    let honest =
-        |service: &mut Responder, channel: &mut Cheating| assert!(answer(service, channel).is_none());
-    world.session(1, honest, |requester, channel| drop(requester.keep(channel).unwrap()));
-    assert_eq!(world.held(Party::Client), 1);
-    let cheating = |service: &mut Responder, channel: &mut Cheating| {
-        channel.cheats = true;
-        drop(answer(service, channel));
-    };
-    world.session(2, cheating, |requester, channel| {
-        assert!(requester.resume(channel).unwrap());
-        let error = requester.prepare(channel).unwrap_err();
-        assert!(error.is_dishonest(), "{error}");
-        assert_eq!((requester.prepared(), world.held(Party::Client)), (0, 0));
-        assert!(matches!(requester.prepare(channel), Err(ExecutionError::Broken)));
-    });
+    for (number, cheat) in CHEATS.into_iter().enumerate() {
+        let number = 2 * number as u8 + 1;
+        world.session(number, honest, |requester, channel| drop(requester.keep(channel).unwrap()));
+        assert_eq!(world.held(Party::Client), 1);
+        let cheating = |service: &mut Responder, channel: &mut Cheating| {
+            channel.cheat = Some(cheat);
+            drop(answer(service, channel));
+        };
+        world.session(number + 1, cheating, |requester, channel| {
+            assert!(requester.resume(channel).unwrap());
+            let error = requester.prepare(channel).unwrap_err();
+            assert!(error.is_dishonest(), "{cheat:?}: {error}");
+            assert_eq!((requester.prepared(), world.held(Party::Client)), (0, 0), "{cheat:?}");
+            assert!(matches!(requester.prepare(channel), Err(ExecutionError::Broken)));
+        });
+    }
 }

@@ -98,7 +98,14 @@ fn guesses_pass_one_time_in_sixteen() {
         let mut rng = Prg::from_seed(u128::from(*trial + 1000).to_le_bytes());
         batch((trial % 251) as u8, random_delta(&mut rng), 5, 3, 200).is_ok()
     });
-    let rate = passed.count() as f64 / f64::from(trials);
-    // Four standard deviations about 1/16.
-    assert!((rate - 0.0625).abs() < 4.0 * (0.0625_f64 * 0.9375 / f64::from(trials)).sqrt(), "{rate}");
+    let (low, high) = wilson(passed.count() as f64, f64::from(trials), 4.0);
+    assert!(low < 1.0 / 16.0 && 1.0 / 16.0 < high && high < 1.0 / 4.0, "{low} to {high}");
+}
+
+/// The rates that so many successes of so many trials are within `z` standard deviations of: Wilson's interval.
+fn wilson(successes: f64, trials: f64, z: f64) -> (f64, f64) {
+    let (rate, z2) = (successes / trials, z * z / trials);
+    let half = (z2 * (rate * (1.0 - rate) + z2 / 4.0)).sqrt();
+    let at = |side: f64| (rate + z2 / 2.0 + side * half) / (1.0 + z2);
+    (at(-1.0), at(1.0))
 }
