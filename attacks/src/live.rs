@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use lanner::{Client, ClientConfig, Server, ServerConfig};
+use lanner::{Client, ClientConfig, Server, ServerConfig, Snapshot};
 use lanner_net::{Limits, TcpChannel};
 use lanner_primitives::Prg;
 use lanner_session::handshake::{Greeting, ModelEntry, ModelRequest, Offer, answer};
@@ -78,6 +78,22 @@ impl Target {
     #[must_use]
     pub fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// Waits until the server's counts are these: a peer sees its connection close before the server has counted it.
+    ///
+    /// # Panics
+    /// If they are not after half a minute.
+    pub fn wait_for(&self, is_so: impl Fn(&Snapshot) -> bool) {
+        let start = Instant::now();
+        loop {
+            let stats = self.server.stats();
+            if is_so(&stats) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{stats:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// What a client of this server is configured with.

@@ -112,7 +112,7 @@ fn a_tls_server_turns_garbage_away() {
         }
         assert!(start.elapsed() < Duration::from_secs(10));
     }
-    assert_eq!(target.server().stats().failed_handshakes, 8);
+    target.wait_for(|stats| stats.failed_handshakes == 8);
     target.check_serving(&subject);
 }
 
@@ -148,7 +148,7 @@ fn more_clients_than_fit_are_told_so_and_harm_nobody() {
         move || Client::connect(&config).err()
     });
     assert!(full.is_some(), "a session beyond the limit");
-    assert!(target.server().stats().refused > 0);
+    target.wait_for(|stats| stats.refused > 0);
     drop(crowd);
     let start = Instant::now();
     while Client::connect(&target.config(&subject)).is_err() {
