@@ -139,15 +139,13 @@ fn stalling_clients_hold_up_nobody() {
 fn bytes_after_the_end_of_a_session_are_nothing() {
     guard::start();
     let subject = squares();
-    let record = Conversation::session(&subject).record();
-    let mut bytes = bytes_of(record.heard_by(Victim::Server));
-    bytes.extend(bytes_of(&[
+    let bytes = bytes_of(&[
         Frame::new(0x20, [1]),
         Frame::new(0x20, [2]),
         Frame::new(0x7777, vec![0xff; 1 << 20]),
-    ]));
+    ]);
     let target = Target::plaintext(&[&subject], 5.0);
-    assert_eq!(target.cheat(&subject, &bytes, End::Departure), Farewell::Closed);
+    assert_eq!(target.outstay(&subject, &bytes), Farewell::Closed);
     target.wait_for(|stats| (stats.predictions, stats.failures) == (1, 0));
     target.check_serving(&subject);
 }
