@@ -289,7 +289,8 @@ fn say(socket: &mut TcpStream, bytes: &[u8]) {
 /// Listens until the peer has parted.
 fn parting(channel: &mut TcpChannel) -> Farewell {
     loop {
-        let heard = channel.receive_header().and_then(|(_, length)| channel.receive_body(&mut vec![0; length]));
+        let heard =
+            channel.receive_header().and_then(|(_, length)| channel.receive_body(&mut vec![0; length]));
         match heard {
             Ok(()) => {}
             Err(ChannelError::Refused(refusal)) => return Farewell::Refused(refusal),
