@@ -2,7 +2,7 @@
 //!
 //! A cheating peer here is a [`Script`](script::Script): it says what it was told to, whatever it hears, then falls silent or leaves. A
 //! script is an honest run's messages ([`record`](session::record)) with one of them changed ([`Mutation`](mutation::Mutation)), and
-//! [`verdict`](verdict::Verdict) says how the party under attack must end. `live` has the same peers over sockets.
+//! [`verdict`](verdict::Verdict) says how the party under attack must end. `live` has peers over sockets.
 //!
 //! Every run is guarded ([`guard`]): it ends in time, panics nowhere, and allocates little.
 

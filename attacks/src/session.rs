@@ -173,7 +173,8 @@ impl Conversation {
 
     /// A preparation and a prediction, time and again in a session that is set up once: setting up takes far longer than both.
     ///
-    /// For plans without silent transfers: when those send depends on what was drawn before.
+    /// For plans without silent transfers: when those send depends on what was drawn before. And for a client, or a plan without transfers: a server
+    /// takes no corrections of transfers twice.
     #[must_use]
     pub fn predictions(subject: &Subject) -> Self {
         let input = subject.input.clone();

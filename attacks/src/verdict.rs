@@ -21,10 +21,14 @@ pub enum Verdict {
     Disconnected,
     /// It takes the peer's refusal.
     Refused,
+    /// It finds that the peer's transfers contradict each other.
+    Dishonest,
     /// It goes on to the end: nothing in a semi-honest protocol tells the message from an honest one, and the result is worthless.
     Unnoticed,
     /// [`Self::Malformed`] or [`Self::Unnoticed`], as chance has it.
     Either,
+    /// [`Self::Malformed`] or [`Self::Dishonest`], as chance has it.
+    Caught,
 }
 
 impl Verdict {
@@ -33,7 +37,8 @@ impl Verdict {
     pub fn allows(self, failure: Option<&Failure>) -> bool {
         match (self, failure.map(|failure| failure.cause)) {
             (Self::Unnoticed | Self::Either, None)
-            | (Self::Either, Some(Cause::Malformed(_)))
+            | (Self::Either | Self::Caught, Some(Cause::Malformed(_)))
+            | (Self::Caught, Some(Cause::Dishonest))
             // A garbled circuit on wrong labels gives random bits, which may be no class's index.
             | (Self::Unnoticed, Some(Cause::Malformed("garbled tables"))) => true,
             (verdict, Some(cause)) => cause.verdict() == Some(verdict),
@@ -62,6 +67,8 @@ pub enum Cause {
     Disconnected,
     /// The peer's refusal.
     Refused,
+    /// Transfers that contradict each other.
+    Dishonest,
     /// Anything else.
     Other,
 }
@@ -85,6 +92,7 @@ impl Cause {
             Self::TimedOut => Some(Verdict::TimedOut),
             Self::Disconnected => Some(Verdict::Disconnected),
             Self::Refused => Some(Verdict::Refused),
+            Self::Dishonest => Some(Verdict::Dishonest),
             Self::Other => None,
         }
     }
@@ -93,6 +101,11 @@ impl Cause {
 impl Failure {
     fn new(error: &impl fmt::Display, channel: Option<&ChannelError>) -> Self {
         Self { cause: channel.map_or(Cause::Other, Cause::of), text: error.to_string() }
+    }
+
+    /// The same, if the peer's transfers were found to contradict each other or not.
+    fn of_peer(self, is_dishonest: bool) -> Self {
+        if is_dishonest { Self { cause: Cause::Dishonest, ..self } } else { self }
     }
 }
 
@@ -104,20 +117,20 @@ impl fmt::Debug for Failure {
 
 impl From<ExecutionError> for Failure {
     fn from(error: ExecutionError) -> Self {
-        Self::new(&error, error.channel())
+        Self::new(&error, error.channel()).of_peer(error.is_dishonest())
     }
 }
 
 impl From<OtError> for Failure {
     fn from(error: OtError) -> Self {
         let channel = if let OtError::Channel(channel) = &error { Some(channel) } else { None };
-        Self::new(&error, channel)
+        Self::new(&error, channel).of_peer(matches!(error, OtError::Dishonest { .. }))
     }
 }
 
 impl From<ProtocolError> for Failure {
     fn from(error: ProtocolError) -> Self {
-        Self::new(&error, error.channel())
+        Self::new(&error, error.channel()).of_peer(error.is_dishonest())
     }
 }
 
@@ -161,7 +174,9 @@ enum WeightForm {
     Residues,
     /// Bits, or elements of a ring of a power of two: those that fill up the last byte must be 0.
     Bits,
-    /// Salts, seeds, sums of trees, corrections, masked messages, tables, labels: uniform bytes that nothing binds.
+    /// Sums of trees, corrections and proofs of transfers: any others fail a check, the first batch's at the latest.
+    Checked,
+    /// Salts, seeds, sums of silent trees, corrections, masked messages, tables, labels: uniform bytes that nothing binds.
     Opaque,
 }
 
@@ -194,14 +209,18 @@ impl WeightForm {
             | 0x79
             | 0x7a => Self::Bits,
             0x80 | 0x81 => Self::Residues,
-            0x12..=0x14 | 0x18 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 | 0x77 | 0x78 => Self::Opaque,
+            0x13 | 0x14 | 0x16 => Self::Checked,
+            0x12 | 0x18 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 | 0x77 | 0x78 => Self::Opaque,
             kind => panic!("what becomes of a changed message of kind {kind:02x}?"),
         })
     }
 
     const fn verdict(self, change: Content) -> Verdict {
         match (self, change) {
+            (Self::Checked, _) => Verdict::Dishonest,
             (Self::Name, _) => Verdict::Unexpected(Kind(0x20)),
+            // A point that decodes gives the victim other keys, and they other trees.
+            (Self::SenderPoints, Content::Flip) => Verdict::Caught,
             // A bit may fall on an entry that no pairing has.
             (Self::Proof, Content::Flip) => Verdict::Either,
             (Self::SenderPoints, Content::Zeros)

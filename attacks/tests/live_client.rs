@@ -2,7 +2,7 @@
 
 use lanner::{Client, ClientConfig, ErrorKind};
 use lanner_attacks::guard;
-use lanner_attacks::live::{impostor, offer};
+use lanner_attacks::live::{Cheater, cheating_server, impostor, offer};
 use lanner_attacks::models::{Subject, circuits, transfers};
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::session::{Conversation, Victim};
@@ -25,29 +25,41 @@ fn attack_a_client<'m>(subject: &Subject, mutations: impl Fn(usize) -> Vec<&'m M
     let frames = record.heard_by(Victim::Client);
     for (index, frame) in frames.iter().enumerate() {
         for mutation in mutations(index) {
-            let Some(attack) = Attack::on(frames, index, *mutation, &conversation) else { continue };
+            let server = Cheater::of(&conversation, Victim::Client, frames, index, *mutation);
+            let Some(server) = server else { continue };
             let what = format!("message {index} ({:02x}), {mutation:?}", frame.kind.0);
-            check_client(subject, attack, &what);
+            check_client(subject, server, &what);
         }
     }
 }
 
 /// The client of such a server fails with an error of the right kind.
-fn check_client(subject: &Subject, attack: Attack, what: &str) {
-    let address = impostor(offer(subject), attack.bytes, attack.end);
+fn check_client(subject: &Subject, server: Cheater, what: &str) {
+    let verdict = server.attack().verdict;
+    let (address, serving) = cheating_server(offer(subject), server);
     let sample = subject.sample.clone();
     let failure = guard::bounded(what, move || {
         let mut client = Client::connect(&ClientConfig::plaintext(&address))?;
         client.predict(&sample).map(drop)
     });
     let kind = failure.err().map(|error| error.kind);
-    let expected = match attack.verdict {
-        Verdict::Unexpected(_) | Verdict::Malformed | Verdict::Refused => Some(ErrorKind::Peer),
+    let expected = match verdict {
+        Verdict::Unexpected(_)
+        | Verdict::Malformed
+        | Verdict::Refused
+        | Verdict::Dishonest
+        | Verdict::Caught => Some(ErrorKind::Peer),
         Verdict::Disconnected => Some(ErrorKind::Transport),
         // Random bits may be no class's index.
         _ => None,
     };
-    let unnoticed = expected.is_none() && matches!(kind, None | Some(ErrorKind::Peer));
+    // A server whose own transfers no longer fit the client's finds the client's proof wrong, and leaves.
+    let left = !serving.join().unwrap();
+    let unnoticed = match kind {
+        None | Some(ErrorKind::Peer) => expected.is_none(),
+        Some(ErrorKind::Transport) => expected.is_none() && left,
+        _ => false,
+    };
     assert!(kind == expected || unnoticed, "{what}: {kind:?}");
 }
 

@@ -28,6 +28,15 @@ pub enum OtError {
         /// The name of the value.
         what: &'static str,
     },
+    /// The peer's messages are well formed, and no honest party's: what they would give away is kept, and the source is of no use any more.
+    #[error(
+        "the peer's {what} contradict each other, which an honest peer's never do: the session is over, and what it made is gone; \
+             open another one with a peer that follows the protocol"
+    )]
+    Dishonest {
+        /// What was checked.
+        what: &'static str,
+    },
     /// A local primitive was misused.
     #[error(transparent)]
     Primitives(#[from] PrimitivesError),

@@ -10,7 +10,8 @@
 //! [`arithmetic`] speaks to a [`CorrelatedSender`] or [`CorrelatedReceiver`], so another source of
 //! correlated transfers can take its place.
 //!
-//! Threat model: semi-honest parties; [`SECURITY_BITS`] of what is hashed, and those of [`base`] and [`silent`]. A peer's bytes may be anything all the same: every
+//! Threat model: [`base`] and [`softspoken`] hold against malicious parties, of whom a receiver that cheats is caught before a transfer is given out; for [`silent`]'s trees
+//! and what [`arithmetic`] sends parties are semi-honest. [`SECURITY_BITS`] of what is hashed, and those of [`base`] and [`silent`]. A peer's bytes may be anything all the same: every
 //! message has one length, known from public counts, and points are decoded strictly.
 //!
 //! One direction is one pair of values: a session that transfers both ways sets up two, each with its own `delta`.

@@ -7,6 +7,7 @@ use lanner_wire::{Channel, ChannelError, Kind};
 
 const PUNCTURE: Kind = Kind(0x13);
 const CORRECTIONS: Kind = Kind(0x14);
+const PROOF: Kind = Kind(0x16);
 const COUNTS: [usize; 12] = [0, 1, 127, 128, 129, 1000, 8191, 8192, 8193, 65_536, 65_537, 140_000];
 
 #[test]
@@ -94,14 +95,17 @@ fn bytes_are_a_function_of_the_count() {
         );
         let blocks = count.div_ceil(128) as u64;
         let sent = received.map(|t| t.sent);
-        assert_eq!(sent, [128 * 32 + 32 * 6 * 16, blocks * 32 * 16, blocks * 31 * 16]);
+        // Points, pairs of sums, 32 sums of tags and their digest; corrections, and of a batch what hides its proof and the proof.
+        let proof = if count == 0 { 0 } else { 31 * 16 + 48 };
+        let setup = 128 * 32 + 32 * 6 * 16 + 33 * 32;
+        assert_eq!(sent, [setup, blocks * 32 * 16 + proof, blocks * 31 * 16 + proof]);
         assert_eq!(received.map(|t| t.received), [128 * 64 + 16, 0, 0]);
     }
 }
 
 #[test]
 fn messages_of_other_lengths_are_refused() {
-    for kind in [PUNCTURE, CORRECTIONS] {
+    for kind in [PUNCTURE, CORRECTIONS, PROOF] {
         for change in [|m: &mut Vec<u8>| m.push(0), |m: &mut Vec<u8>| m.truncate(m.len() - 1)] {
             let (mut ca, mut cb) = TestChannel::pair();
             cb.tamper = Some((kind, change));
@@ -141,31 +145,70 @@ fn a_call_that_does_not_meet_its_counterpart_is_refused() {
 }
 
 #[test]
-fn a_wrong_correction_breaks_only_its_own_transfers() {
-    let (mut ca, mut cb) = TestChannel::pair();
-    // Bit 5 of the first tree's row: column 5.
-    cb.tamper = Some((CORRECTIONS, |m| m[0] ^= 1 << 5));
-    let delta = Block(u128::MAX);
-    let x = Bits::random(128, &mut rng(4));
-    let (q, t) = run_over(
-        &mut ca,
-        &mut cb,
-        |c| {
-            let mut q = Vec::new();
-            CotSender::setup(c, delta, &mut rng(2)).unwrap().extend(c, 128, &mut q).unwrap();
-            q
-        },
-        |c| {
-            let mut t = Vec::new();
-            CotReceiver::setup(c, &mut rng(3)).unwrap().extend(c, &x, &mut t).unwrap();
-            t
-        },
-    );
-    for i in 0..128 {
-        let expected = q[i] ^ (delta & Block::mask(x.get(i)));
-        let wrong = if i == 5 { Block(0xf) } else { Block::ZERO };
-        assert!(t[i] == expected ^ wrong);
+fn a_message_that_is_changed_on_its_way_gives_no_transfers() {
+    for (kind, change) in [
+        (CORRECTIONS, (|m| m[0] ^= 1 << 5) as fn(&mut Vec<u8>)),
+        (PROOF, |m| m[0] ^= 1),
+        (PROOF, |m| m[47] ^= 1),
+        // What stands first in the sums and in the digest of the trees.
+        (PUNCTURE, |m| m[32 * 6 * 16] ^= 1),
+        (PUNCTURE, |m| m[32 * 6 * 16 + 32 * 32] ^= 1),
+    ] {
+        let (mut ca, mut cb) = TestChannel::pair();
+        cb.tamper = Some((kind, change));
+        let ((errors, kept, delta), ()) = run_over(
+            &mut ca,
+            &mut cb,
+            |c| match CotSender::setup(c, Block(u128::MAX), &mut rng(2)) {
+                Err(error) => ([Some(error), None], Vec::new(), Block::ZERO),
+                Ok(mut sender) => {
+                    let mut q = vec![Block(3)];
+                    let error = sender.extend(c, 128, &mut q).err();
+                    // Not even with honest messages does a source go on.
+                    ([error, sender.extend(c, 128, &mut q).err()], q, sender.delta())
+                }
+            },
+            |c| {
+                let mut receiver = CotReceiver::setup(c, &mut rng(3)).unwrap();
+                let choices = Bits::random(128, &mut rng(4));
+                // The other party may be gone.
+                let _ = receiver.extend(c, &choices, &mut Vec::new());
+                c.tamper = None;
+                let _ = receiver.extend(c, &choices, &mut Vec::new());
+            },
+        );
+        let caught = |error: &Option<OtError>| matches!(error, Some(OtError::Dishonest { .. }));
+        let [first, second] = &errors;
+        assert!(caught(first) && (kind == PUNCTURE || caught(second)), "{errors:?}");
+        assert!(kind == PUNCTURE || kept == [Block(3)]);
+        assert_eq!(delta, Block::ZERO);
     }
+}
+
+/// Bits of delta decide whether a wrong sum of a tree is one that the sender needs.
+#[test]
+fn a_wrong_sum_of_a_tree_passes_half_of_the_deltas() {
+    // The sum for choice 0 of tree 1's second level, which bit 6 of delta decides.
+    let change: fn(&mut Vec<u8>) = |m| m[6 * 16] ^= 1;
+    let mut passed = [0; 2];
+    for number in 0..12 {
+        let delta = random_delta(&mut rng(100 + number));
+        let (mut ca, mut cb) = TestChannel::pair();
+        cb.tamper = Some((PUNCTURE, change));
+        let (sender, _) = run_over(
+            &mut ca,
+            &mut cb,
+            |c| CotSender::setup(c, delta, &mut rng(2)).map(drop),
+            |c| CotReceiver::setup(c, &mut rng(3)).map(drop),
+        );
+        let bit = delta.0 >> 6 & 1;
+        passed[bit as usize] += 1;
+        match sender {
+            Ok(()) => assert_eq!(bit, 1),
+            Err(error) => assert!(bit == 0 && matches!(error, OtError::Dishonest { .. })),
+        }
+    }
+    assert!(passed.iter().all(|count| *count > 0));
 }
 
 #[test]
@@ -186,5 +229,5 @@ fn the_wire_bytes_are_the_recorded_ones() {
         },
     );
     assert_eq!(ca.digest(), "6a3bbfdefe6beb85d6040efc906dc71a68102b6498da6921378290e5bd423fb7");
-    assert_eq!(cb.digest(), "c93c7c071bd4169a871caa9374d14d4ac7b628fedfaf60145b93f7a87cdaf948");
+    assert_eq!(cb.digest(), "6cec7ea33e18d08bca8e1e6ff464a835608f44dc71260e3ba609185e4dcbeac5");
 }

@@ -46,6 +46,7 @@ fn domains(corrections: &Domain) -> Domains {
         (0x13, bits(&[128])),
         (0x14, bits(&[128])),
         (0x15, bits(&[])),
+        (0x16, bits(&[128])),
         (0x17, corrections.clone()),
         (0x18, bits(&[128])),
     ]

@@ -6,8 +6,8 @@
 //!
 //! Security: since `sigma` is a linear bijection, `H(x, i) = MMO^(x xor sigma^-1(i)) xor i`, so it is circular
 //! correlation robust in the random permutation model as long as no two queries have equal `x xor sigma^-1(i)`. That
-//! holds but for probability `q^2 / 2^128` where the `x` are pseudorandom, as in OT between semi-honest parties. It is
-//! not the two-call hash that peers who choose `x` would need. One evaluation of the cipher tries a guess of a secret offset at every hash under `k`,
+//! holds but for probability `q^2 / 2^128` where the `x` are pseudorandom, as in OT where no party chooses the `x`: those of
+//! malicious receivers follow from what both parties say at set-up. It is not the two-call hash that peers who choose `x` would need. One evaluation of the cipher tries a guess of a secret offset at every hash under `k`,
 //! so the bits of the offset less the logarithm of the number of such hashes are what is left.
 
 use zeroize::Zeroizing;

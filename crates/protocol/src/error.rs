@@ -44,6 +44,12 @@ impl ProtocolError {
             _ => None,
         }
     }
+
+    /// Whether the peer failed a check that no honest peer fails: what was made with it must not be used.
+    #[must_use]
+    pub const fn is_dishonest(&self) -> bool {
+        matches!(self, Self::Ot(lanner_ot::OtError::Dishonest { .. }))
+    }
 }
 
 impl From<lanner_bfv::BfvError> for ProtocolError {

@@ -20,7 +20,7 @@
 //! `t 2^d` transfers of which `k + t d` are kept to begin the next. Only the sender sends: no round.
 //!
 //! Deviations: trees are grown, and their message sent, when their leaves are asked for; the first iteration starts from
-//! [`softspoken`](crate::softspoken) transfers, of the smallest set, which then starts the larger ones. Nothing is checked:
+//! [`softspoken`](crate::softspoken) transfers, of the smallest set, which then starts the larger ones. Trees are not checked:
 //! a malicious sender could learn choices by sending inconsistent trees, which the paper's checks would prevent.
 
 mod engine;

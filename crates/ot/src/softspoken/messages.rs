@@ -1,11 +1,16 @@
 //! The shapes of the extension's messages: functions of public counts.
 
-use super::TREES;
+use lanner_primitives::Block;
+
 use super::punctured::PUNCTURE_BLOCKS;
 use super::small_field::STRIPE;
+use super::{TREES, leaves};
 
-/// Blocks of the setup message that completes the trees.
-pub(super) const PUNCTURE_LENGTH: usize = TREES * PUNCTURE_BLOCKS;
+/// Bytes that complete the trees, which come first in their message.
+pub(super) const SUMS_BYTES: usize = TREES * PUNCTURE_BLOCKS * Block::BYTES;
+
+/// Bytes of the setup message that completes the trees and proves them.
+pub(super) const PUNCTURE_BYTES: usize = SUMS_BYTES + leaves::PROOF_BYTES;
 
 /// Stripes of one message of corrections: 2^16 transfers.
 pub(super) const CHUNK_STRIPES: usize = 8;

@@ -3,7 +3,9 @@ use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::messages::{Choices, Chunks, PUNCTURE_LENGTH};
+use super::check::{self, Batch, PROOF_BYTES, ROWS};
+use super::leaves::{Context, Hash, Tags};
+use super::messages::{CHUNK_STRIPES, Choices, Chunks, PUNCTURE_BYTES, SUMS_BYTES};
 use super::punctured::{self, PUNCTURE_BLOCKS};
 use super::small_field::{STRIPE, Scratch, Tree};
 use super::{FIELD_BITS, TREES};
@@ -13,7 +15,9 @@ use crate::{CorrelatedSender, OtError, TransferHashes, base, kind};
 pub struct CotSender {
     delta: Block,
     hashes: TransferHashes,
-    trees: Vec<Tree>,
+    context: Context,
+    /// None once the receiver cheated: delta is gone, too.
+    pub(super) trees: Vec<Tree>,
     /// The block of every leaf's stream that comes next.
     position: u64,
     /// The transfers so far: the index of the next one.
@@ -30,7 +34,7 @@ impl CotSender {
     /// Sets up a direction: 128 base OTs whose choices are the bits of `delta`, then the trees. Two rounds.
     ///
     /// # Errors
-    /// [`OtError::Delta`] if the lowest bit of `delta` is zero; any failure of the channel or of the base OT.
+    /// [`OtError::Delta`] if the lowest bit of `delta` is zero; [`OtError::Dishonest`] if the receiver's trees fail their check; any failure of the channel or of the base OT.
     pub fn setup<R: CryptoRng + ?Sized>(
         channel: &mut dyn Channel,
         delta: Block,
@@ -43,16 +47,29 @@ impl CotSender {
         let keys = base::receive(channel, &choices, rng)?;
         let salt = Block::random(rng);
         channel.send(kind::SALT, &salt.to_bytes())?;
-        let mut puncture = [Block::ZERO; PUNCTURE_LENGTH];
-        channel.receive_into(kind::PUNCTURE, Block::slice_as_bytes_mut(&mut puncture))?;
+        let mut message = vec![0; PUNCTURE_BYTES];
+        channel.receive_into(kind::PUNCTURE, &mut message)?;
+        let context = Context::new(salt, &message);
+        let (puncture, proof) = message.split_at(SUMS_BYTES);
+        let (sums, digest) = proof.split_at(TREES * size_of::<Hash>());
 
         let mut trees = Vec::with_capacity(TREES);
-        for (tree, blocks) in puncture.as_chunks::<PUNCTURE_BLOCKS>().0.iter().enumerate() {
+        let mut tags = Tags::new();
+        let parts = puncture.chunks_exact(PUNCTURE_BLOCKS * Block::BYTES).zip(sums.as_chunks().0);
+        for (tree, (bytes, sum)) in parts.enumerate() {
+            let mut blocks = [Block::ZERO; PUNCTURE_BLOCKS];
+            Block::slice_as_bytes_mut(&mut blocks).copy_from_slice(bytes);
             let alpha = Zeroizing::new(std::array::from_fn(|b| choices.get(FIELD_BITS * tree + b)));
             let keys = Zeroizing::new(std::array::from_fn(|b| keys[FIELD_BITS * tree + b]));
-            trees.push(Tree::punctured(&punctured::complete(&keys, &alpha, blocks)));
+            let leaves = punctured::complete(&keys, &alpha, &blocks);
+            tags.punctured(&leaves, &alpha, sum);
+            trees.push(Tree::punctured(&context.seeds(tree, &leaves)));
         }
-        Ok(Self { delta, hashes: TransferHashes::new(salt), trees, position: 0, index: 0 })
+        if !tags.equal(digest) {
+            return Err(OtError::Dishonest { what: "trees of a set-up" });
+        }
+        let hashes = TransferHashes::new(context.salt());
+        Ok(Self { delta, hashes, context, trees, position: 0, index: 0 })
     }
 
     fn run(
@@ -63,23 +80,69 @@ impl CotSender {
         out: &mut Vec<Block>,
     ) -> Result<u64, OtError> {
         let start = out.len();
+        let result = self.checked(channel, count, choices, out);
+        if result.is_err() {
+            out[start..].zeroize();
+            out.truncate(start);
+        }
+        if matches!(result, Err(OtError::Dishonest { .. })) {
+            self.trees.clear();
+            self.delta.zeroize();
+        }
+        result
+    }
+
+    /// One batch: what is appended to `out` is of use only if it ends well.
+    fn checked(
+        &mut self,
+        channel: &mut dyn Channel,
+        count: usize,
+        choices: Choices,
+        out: &mut Vec<Block>,
+    ) -> Result<u64, OtError> {
+        if self.trees.is_empty() {
+            return Err(DISHONEST);
+        }
+        let first = self.index;
+        if count == 0 {
+            return Ok(first);
+        }
+        let start = out.len();
         out.resize(start + count, Block::ZERO);
         let mut columns = out[start..].chunks_mut(STRIPE * TRANSPOSE_ROWS);
         let mut rooms = Stripes::rooms();
-        let mut corrections = Vec::new();
+        let mut sums = Zeroizing::new([Block::ZERO; ROWS * CHUNK_STRIPES]);
+        let mut digests = [Hash::default(); CHUNK_STRIPES];
+
+        let mut batch = Batch::new(&self.context, self.position, count, choices);
+        let mut corrections = vec![Block::ZERO; Choices::Random.trees()];
+        channel.receive_into(kind::CORRECTIONS, Block::slice_as_bytes_mut(&mut corrections))?;
+        self.stripe(&mut rooms[0], self.position, 1, Choices::Random, &corrections);
+        batch.hide(&corrections, &rooms[0].rows[..TRANSPOSE_ROWS]);
+        self.position += 1;
         for chunk in Chunks::of(count) {
             corrections.resize(chunk * choices.trees(), Block::ZERO);
             channel.receive_into(kind::CORRECTIONS, Block::slice_as_bytes_mut(&mut corrections))?;
-            let parts = corrections.chunks(STRIPE * choices.trees());
-            let stripes = (self.position..).step_by(STRIPE).zip(parts).zip(columns.by_ref());
-            in_rooms(&mut rooms, chunk, stripes, |room, ((position, part), out)| {
-                let stripe = part.len() / choices.trees();
-                self.stripe(room, position, stripe, choices, part);
-                room.transpose(stripe, out)
+            let parts = || corrections.chunks(STRIPE * choices.trees());
+            let digests = &mut digests[..chunk.div_ceil(STRIPE)];
+            parallel::for_each(parts().zip(&mut *digests), |(part, digest)| *digest = check::digest(part));
+            let powers = batch.challenge(digests, chunk);
+            let ends = powers.chunks(STRIPE).zip(sums.chunks_exact_mut(ROWS)).zip(columns.by_ref());
+            let stripes = (self.position..).step_by(STRIPE).zip(parts()).zip(ends);
+            in_rooms(&mut rooms, chunk, stripes, |room, ((position, part), ((powers, sums), out))| {
+                self.stripe(room, position, powers.len(), choices, part);
+                let rows = &room.rows[..TRANSPOSE_ROWS * powers.len()];
+                sums.copy_from_slice(&check::sums(powers, rows)[..]);
+                to_columns(rows, &mut room.columns, out)
             })?;
+            sums.chunks_exact(ROWS).take(digests.len()).for_each(|sums| batch.add(sums));
             self.position += chunk as u64;
         }
-        let first = self.index;
+        let mut proof = [0; PROOF_BYTES];
+        channel.receive_into(kind::PROOF, &mut proof)?;
+        if !batch.verify(self.delta, &proof) {
+            return Err(DISHONEST);
+        }
         self.index += count as u64;
         Ok(first)
     }
@@ -140,13 +203,16 @@ impl CorrelatedSender for CotSender {
     }
 }
 
+/// What is wrong with a receiver that is caught.
+const DISHONEST: OtError = OtError::Dishonest { what: "corrections of transfers" };
+
 /// Room for one stripe of all trees.
 pub(super) struct Stripes {
     pub(super) scratch: Scratch,
     pub(super) u: Zeroizing<[Block; STRIPE]>,
     /// The 128 rows of bits.
     pub(super) rows: Zeroizing<Vec<Block>>,
-    columns: Zeroizing<Vec<Block>>,
+    pub(super) columns: Zeroizing<Vec<Block>>,
 }
 
 impl Stripes {
@@ -164,17 +230,16 @@ impl Stripes {
     pub(super) fn rooms() -> Vec<Self> {
         (0..parallel::threads()).map(|_| Self::new()).collect()
     }
+}
 
-    /// Transposes the first `stripe` blocks of columns into `out`, which is shorter where the last are padding.
-    pub(super) fn transpose(&mut self, stripe: usize, out: &mut [Block]) -> Result<(), OtError> {
-        let bits = TRANSPOSE_ROWS * stripe;
-        if out.len() == bits {
-            return Ok(transpose(&self.rows[..bits], out)?);
-        }
-        transpose(&self.rows[..bits], &mut self.columns[..bits])?;
-        out.copy_from_slice(&self.columns[..out.len()]);
-        Ok(())
+/// Transposes the rows of a stripe into `out`, which is shorter where the last columns are padding; `room` is overwritten then.
+pub(super) fn to_columns(rows: &[Block], room: &mut [Block], out: &mut [Block]) -> Result<(), OtError> {
+    if out.len() == rows.len() {
+        return Ok(transpose(rows, out)?);
     }
+    transpose(rows, &mut room[..rows.len()])?;
+    out.copy_from_slice(&room[..out.len()]);
+    Ok(())
 }
 
 /// Works on the stripes of a chunk of a given number of blocks of columns, each in one of the rooms.

@@ -19,21 +19,26 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree of all 16 leaves.
+    /// The tree of all 16 leaves, given what each is expanded from.
     #[must_use]
-    pub fn whole(leaves: &[Block; LEAVES]) -> Self {
+    pub fn whole(leaves: &[Seed]) -> Self {
         Self::from_place(leaves, 0)
     }
 
     /// The tree that misses place 0.
     #[must_use]
-    pub fn punctured(leaves: &[Block; LEAVES]) -> Self {
+    pub fn punctured(leaves: &[Seed]) -> Self {
         Self::from_place(leaves, 1)
     }
 
-    fn from_place(leaves: &[Block; LEAVES], first: usize) -> Self {
-        let stream = |leaf: &Block| PrgStream::new(&Seed::from_bytes(leaf.to_bytes()));
-        Self { leaves: leaves[first..].iter().map(stream).collect(), first }
+    fn from_place(leaves: &[Seed], first: usize) -> Self {
+        Self { leaves: leaves.iter().skip(first).map(PrgStream::new).collect(), first }
+    }
+
+    /// Gives the leaf at a place another expansion.
+    #[cfg(test)]
+    pub(super) fn replace(&mut self, place: usize, seed: &Seed) {
+        self.leaves[place] = PrgStream::new(seed);
     }
 
     /// Expands blocks `first..first + u.len()` of every leaf, at most [`STRIPE`] of them.
@@ -99,8 +104,9 @@ mod tests {
             for stripe in [1, 7, 8, 63, 64] {
                 let (mut u, mut v) = (vec![Block::ZERO; stripe], vec![Block::ZERO; 4 * stripe]);
                 let (mut unused, mut w) = (u.clone(), v.clone());
-                Tree::whole(&leaves).expand(10, &mut scratch, &mut u, &mut v);
-                Tree::punctured(&relative).expand(10, &mut scratch, &mut unused, &mut w);
+                let seeds = |leaves: &[Block; LEAVES]| leaves.map(|leaf| Seed::from_bytes(leaf.to_bytes()));
+                Tree::whole(&seeds(&leaves)).expand(10, &mut scratch, &mut u, &mut v);
+                Tree::punctured(&seeds(&relative)).expand(10, &mut scratch, &mut unused, &mut w);
                 for b in 0..FIELD_BITS {
                     let mask = Block::mask(delta >> b & 1 == 1);
                     assert!((0..stripe).all(|i| w[b * stripe + i] == v[b * stripe + i] ^ (u[i] & mask)));

@@ -9,6 +9,8 @@
 #[cfg(target_arch = "x86_64")]
 mod double_x86;
 #[cfg(target_arch = "x86_64")]
+mod gf128_x86;
+#[cfg(target_arch = "x86_64")]
 mod hash_x86;
 #[cfg(target_arch = "x86_64")]
 mod local_code_x86;
@@ -87,6 +89,15 @@ pub(crate) fn double_and_add(x: &mut [Block], y: &[Block]) {
         return;
     }
     portable::double_and_add(x, y);
+}
+
+/// The sum of the products of the elements of `GF(2^128)` at equal places, below the shorter length.
+pub(crate) fn field_dot(a: &[Block], b: &[Block]) -> Block {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(sum) = gf128_x86::field_dot(a, b) {
+        return sum;
+    }
+    portable::field_dot(a, b)
 }
 
 /// Inputs of a code that are too many for the wide cipher.
@@ -201,6 +212,19 @@ mod tests {
             prop_assert!(fast == plain);
             let doubled = |j: usize| y.get(j).map_or(x[j], |y| x[j].double() ^ *y);
             prop_assert!((0..x.len()).all(|j| plain[j] == doubled(j)));
+        }
+
+        #[test]
+        fn sums_of_products_equal_their_portable_twin(seed: [u8; 16], counts in [0..BLOCKS, 0..BLOCKS]) {
+            let mut blocks = vec![Block::ZERO; counts[0] + counts[1]];
+            Prg::from_seed(seed).fill_blocks(&mut blocks);
+            let (a, b) = blocks.split_at(counts[0]);
+            let sum = field_dot(a, b);
+            prop_assert!(sum == portable::field_dot(a, b));
+            let product = |a: Block, b: Block| (0..128).rev().fold(Block::ZERO, |sum, bit| {
+                sum.double() ^ (if b.0 >> bit & 1 == 1 { a } else { Block::ZERO })
+            });
+            prop_assert!(sum == a.iter().zip(b).fold(Block::ZERO, |sum, (a, b)| sum ^ product(*a, *b)));
         }
 
         #[test]

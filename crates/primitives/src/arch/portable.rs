@@ -84,3 +84,25 @@ pub(super) fn bit_of_words(words: &[u64], bit: u32) -> u64 {
 pub(super) fn double_and_add(x: &mut [Block], y: &[Block]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x = x.double() ^ *y);
 }
+
+/// The sum of the products of the elements of `GF(2^128)` at equal places, below the shorter length.
+pub(super) fn field_dot(a: &[Block], b: &[Block]) -> Block {
+    let mut sum = [Block::ZERO; 2];
+    for (a, b) in a.iter().zip(b) {
+        for bit in 0..128 {
+            let a = *a & Block::mask(b.0 >> bit & 1 == 1);
+            sum[0] ^= Block(a.0 << bit);
+            // Twice, since a shift by all bits is none.
+            sum[1] ^= Block(a.0 >> 1 >> (127 - bit));
+        }
+    }
+    reduce(sum[0], sum[1])
+}
+
+/// The element `low + X^128 * high`.
+pub(super) fn reduce(low: Block, high: Block) -> Block {
+    let times = |x: u128| x ^ x << 1 ^ x << 2 ^ x << 7;
+    // What goes beyond the highest bit once more.
+    let beyond = high.0 >> 127 ^ high.0 >> 126 ^ high.0 >> 121;
+    Block(low.0 ^ times(high.0) ^ times(beyond))
+}

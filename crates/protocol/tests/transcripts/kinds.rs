@@ -18,6 +18,7 @@ fn transfers() -> Domains {
         (0x12, bits(&[])),
         (0x13, bits(&[128])),
         (0x14, bits(&[128])),
+        (0x16, bits(&[128])),
         (0x18, bits(&[128])),
     ]
     .into()

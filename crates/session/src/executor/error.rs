@@ -97,6 +97,13 @@ impl ExecutionError {
         |source| Self::Step { step: name.to_owned(), source }
     }
 
+    /// Whether the peer failed a check that no honest peer fails: what was made with it must not be used.
+    #[must_use]
+    pub const fn is_dishonest(&self) -> bool {
+        let (Self::Step { source, .. } | Self::Setup(source)) = self else { return false };
+        source.is_dishonest()
+    }
+
     /// The channel's error behind this one, if there is one.
     #[must_use]
     pub fn channel(&self) -> Option<&ChannelError> {

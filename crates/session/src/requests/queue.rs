@@ -52,6 +52,11 @@ impl Queue {
         bytes.min(MAX_PREPARED).saturating_sub(self.len())
     }
 
+    /// Drops all of it.
+    pub(super) fn clear(&mut self) {
+        self.prepared.clear();
+    }
+
     pub(super) fn put(&mut self, prepared: Prepared) {
         self.prepared.push_back(prepared);
     }

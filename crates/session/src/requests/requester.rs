@@ -141,6 +141,11 @@ impl Requester {
     /// # Errors
     /// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
     pub fn set_up(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        let ended = self.set_up_in_turn(channel);
+        self.heed(ended)
+    }
+
+    fn set_up_in_turn(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         self.mark.check(SESSION)?;
         if self.session.is_some() {
             return Ok(());
@@ -186,6 +191,11 @@ impl Requester {
     /// [`ExecutionError::Mismatch`] if a session would hold more than [`MAX_PREPARED`](super::MAX_PREPARED) or
     /// [`MAX_PREPARED_BYTES`](super::MAX_PREPARED_BYTES); as [`Self::set_up`].
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        let ended = self.prepare_in_turn(channel);
+        self.heed(ended)
+    }
+
+    fn prepare_in_turn(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         self.mark.check(SESSION)?;
         if !self.prepared.has_room() {
             return Err(ExecutionError::Mismatch {
@@ -205,6 +215,15 @@ impl Requester {
     /// # Errors
     /// [`ExecutionError::Mismatch`] if the input has another length; as [`Self::prepare`].
     pub fn predict(
+        &mut self,
+        channel: &mut dyn Channel,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+        let ended = self.predict_in_turn(channel, input);
+        self.heed(ended)
+    }
+
+    fn predict_in_turn(
         &mut self,
         channel: &mut dyn Channel,
         input: &[i64],
@@ -246,6 +265,16 @@ impl Requester {
     /// cannot be shared; as [`Self::prepare`]. A preparation that fails when the predictions are over takes nothing from them: the next
     /// exchange tells it. One that fails before ends them too.
     pub fn predict_together(
+        &mut self,
+        channel: &mut dyn Channel,
+        inputs: &[&[i64]],
+        next: usize,
+    ) -> Result<Vec<(Outcome, Vec<StepCost>)>, ExecutionError> {
+        let ended = self.predict_together_in_turn(channel, inputs, next);
+        self.heed(ended)
+    }
+
+    fn predict_together_in_turn(
         &mut self,
         channel: &mut dyn Channel,
         inputs: &[&[i64]],
@@ -304,6 +333,11 @@ impl Requester {
     /// this session alone; [`ChannelError::Refused`] with [`Refusal::Material`] if the server cannot keep it, after which the session goes
     /// on; [`ExecutionError::Store`] if only this party cannot; as [`Self::set_up`].
     pub fn keep(&mut self, channel: &mut dyn Channel) -> Result<Vec<StepCost>, ExecutionError> {
+        let ended = self.keep_in_turn(channel);
+        self.heed(ended)
+    }
+
+    fn keep_in_turn(&mut self, channel: &mut dyn Channel) -> Result<Vec<StepCost>, ExecutionError> {
         self.mark.check(SESSION)?;
         self.plan.check_kept()?;
         if self.shelf.is_none() {
@@ -377,6 +411,18 @@ impl Requester {
             return Ok(Some(predicted));
         }
         Ok(None)
+    }
+
+    /// Passes an exchange's end on. After a check that no honest server fails, the session's secrets, what is prepared, and all material kept of its
+    /// pairing are gone.
+    fn heed<T>(&mut self, ended: Result<T, ExecutionError>) -> Result<T, ExecutionError> {
+        let beside = matches!(&self.standing, Standing::Failed(error) if error.is_dishonest());
+        if beside || ended.as_ref().is_err_and(ExecutionError::is_dishonest) {
+            self.session = None;
+            self.prepared.clear();
+            self.shelf.iter().for_each(Shelf::destroy);
+        }
+        ended
     }
 
     /// Ends the session.

@@ -86,7 +86,8 @@ impl Responder {
     /// # Errors
     /// [`ExecutionError`] if the request is out of turn, too much is prepared, kept material is damaged, the peer's messages are not the
     /// ones due, or the connection fails; [`ExecutionError::Broken`] ever after; [`ExecutionError::OtherProcess`] in a child that `fork` made. A client that asks for a pairing, keys or material that are
-    /// not kept, or cannot be, hears it, and the session goes on.
+    /// not kept, or cannot be, hears it, and the session goes on. After a check that no honest client fails, the session's secrets, what
+    /// is prepared, and all material kept of its pairing are gone.
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
         self.answer_within(channel, request, Room::MOST)
     }
@@ -106,6 +107,22 @@ impl Responder {
             return Err(ExecutionError::Broken);
         }
         self.computed.clear();
+        let answered = self.answer_in_turn(channel, request, room);
+        if answered.as_ref().is_err_and(ExecutionError::is_dishonest) {
+            self.session = None;
+            self.prepared.clear();
+            self.shelf.iter().for_each(Shelf::destroy);
+        }
+        self.broken = answered.is_err();
+        answered
+    }
+
+    fn answer_in_turn(
+        &mut self,
+        channel: &mut dyn Channel,
+        request: Request,
+        room: Room,
+    ) -> Result<(), ExecutionError> {
         if !matches!(request, Request::Together { .. }) {
             channel.allow_ahead(unread::backlog(self.model.ahead(), request));
         }
@@ -127,7 +144,6 @@ impl Responder {
             Request::End => {}
         }
         channel.allow_ahead(0);
-        self.broken = false;
         Ok(())
     }
 

@@ -92,6 +92,15 @@ impl Shelf {
         Ok(self.stock.put(self.pairing()?, id, prepared.encode(plan, &self.meeting.pairing.model)?)?)
     }
 
+    /// Uses up whatever is kept of this session's pairing: its peer is not honest.
+    pub(super) fn destroy(&self) {
+        let Some(pairing) = self.paired else { return };
+        let discard = |ids: Vec<MaterialId>| ids.into_iter().try_for_each(|id| self.stock.discard(id));
+        if let Err(error) = self.stock.available(pairing).and_then(discard) {
+            warn!(%error, "material kept with a peer that is not honest cannot be removed: remove the state directory's folder material");
+        }
+    }
+
     /// Takes material; that it is gone is durable on return, whatever was found.
     pub(super) fn take<P: PartyState>(
         &self,
