@@ -40,14 +40,11 @@ def document(trial: Trial, name: str) -> dict[str, object]:
     return {**run, **trial.document()}
 
 
-@pytest.mark.parametrize("module", [clients], ids=lambda module: module.__name__)
-def test_trials_of_seconds_hold(tmp_path: Path, module: ModuleType) -> None:
-    check_holds(tmp_path, module)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("module", [kill, links, silent, clock, private_keys], ids=lambda module: module.__name__)
-def test_longer_trials_hold(tmp_path: Path, module: ModuleType) -> None:
+@pytest.mark.parametrize(
+    "module", [clients, clock, kill, links, private_keys, silent], ids=lambda module: module.__name__
+)
+def test_trials_hold(tmp_path: Path, module: ModuleType) -> None:
     check_holds(tmp_path, module)
 
 

@@ -47,7 +47,9 @@ def test_there_are_notebooks() -> None:
     assert {notebook.stem for notebook in NOTEBOOKS} >= {"quick-start", "your-own-model", "comparing-modes"}
 
 
-@pytest.mark.parametrize("notebook", marked(NOTEBOOKS, {"comparing-modes", "your-own-model"}, stem_of), ids=stem_of)
+@pytest.mark.parametrize(
+    "notebook", marked(NOTEBOOKS, {"comparing-modes", "quick-start", "your-own-model"}, stem_of), ids=stem_of
+)
 def test_notebook_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANNER_HOME", str(tmp_path / "state"))
     done = run(notebook, tmp_path)

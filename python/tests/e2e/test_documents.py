@@ -25,6 +25,7 @@ stem_of = attrgetter("stem")
 #: Pages whose commands take more than five seconds.
 LONG = {
     "tutorial",
+    "use-several-processes",
     "choose-a-mode",
     "run-a-server",
     "find-the-wrong-layer",

@@ -137,6 +137,7 @@ def test_callers_at_once_are_answered_in_turn(tmp_path: Path, tiny_label: Path) 
     assert [found[index] for index in range(9)] == expected * 3
 
 
+@pytest.mark.slow
 def test_trust_options(tmp_path: Path, tiny_label: Path) -> None:
     model, wrong = load(tiny_label), "sha256:" + "0" * 64
     with serving(tmp_path / "state", tiny_label) as server:

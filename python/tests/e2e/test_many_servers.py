@@ -186,6 +186,7 @@ def test_gateway_goes_on_with_another_server(tmp_path: Path, tiny_label: Path) -
     assert answers[0]["outputs"] == answers[1]["outputs"]
 
 
+@pytest.mark.slow
 def test_command_goes_on_with_another_server(tmp_path: Path, tiny_label: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make certificates")

@@ -21,6 +21,7 @@ def allowing(limits: str) -> tuple[str, ...]:
     return ("/bin/sh", "-c", f'{limits} && exec "$@"', "sh")
 
 
+@pytest.mark.slow
 def test_sessions_need_no_more_than_the_system_grants(tmp_path: Path, tiny_label: Path) -> None:
     # Of 128 files, 80 sessions have not enough.
     within = allowing("ulimit -S -n 128")

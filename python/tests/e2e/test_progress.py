@@ -117,6 +117,7 @@ def far(behind: Serving, tmp_path: Path) -> Iterator[Serving]:
         yield process
 
 
+@pytest.mark.slow
 def test_the_gateway_tells_who_has_the_ticket(far: Serving) -> None:
     call = Caller(far.document["url"])
     mine = "0123456789abcdef" * 2

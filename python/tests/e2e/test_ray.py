@@ -51,6 +51,7 @@ def options(server: Serving, base: Path, **others: Any) -> dict[str, Any]:  # no
     return {**trusted, "state_dir": str(base), **others}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_answers_are_those_of_one_process_in_order(
     served: Serving,
@@ -86,6 +87,7 @@ def test_answers_are_those_of_one_process_in_order(
     assert sorted(tmp_path.glob("worker-*")) == folders
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_an_input_out_of_range_is_named_after_those_before_it(
     served: Serving,
@@ -103,6 +105,7 @@ def test_an_input_out_of_range_is_named_after_those_before_it(
         list(on_ray.predict_each(in_blocks(X), served.address, **options(served, tmp_path, column="x")))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_server_that_is_another_or_none_is_told_at_once(
     served: Serving,
@@ -114,6 +117,7 @@ def test_a_server_that_is_another_or_none_is_told_at_once(
         assert type(caught.value) is library.TransportError
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_wrong_arguments_are_told_before_anybody_works(tmp_path: Path) -> None:
     for wrong in ({"workers": 0}, {"batch_size": 0}, {"ahead": -1}, {"patience": 0}):
@@ -121,6 +125,7 @@ def test_wrong_arguments_are_told_before_anybody_works(tmp_path: Path) -> None:
             on_ray.predict_each(in_blocks(X), "127.0.0.1:1", state_dir=str(tmp_path), **wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("mode", ["cheetah", "tabula"])
 def test_a_search_for_bits_finds_what_one_process_finds(mode: str) -> None:
@@ -132,6 +137,7 @@ def test_a_search_for_bits_finds_what_one_process_finds(mode: str) -> None:
     assert np.array_equal(there.predict_integers(X)[0], here.predict_integers(X)[0])
 
 
+@pytest.mark.slow
 def test_a_command_without_what_it_needs_says_so(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X)
     pin = ("--pin", "sha256:" + "0" * 64)

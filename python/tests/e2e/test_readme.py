@@ -21,6 +21,7 @@ def story(tmp_path: Path) -> Story:
     return Story(tmp_path / "story")
 
 
+@pytest.mark.slow
 def test_quick_start(story: Story) -> None:
     (_, setting_up), (_, estimate), (_, serve), (_, predict), (_, prepare), (language, program) = texts("Quick start")
     assert language == "python"

@@ -78,6 +78,7 @@ def test_what_cannot_be_shared_is_said_in_a_sentence(tmp_path: Path) -> None:
     assert "chmod 700" in readable.errors
 
 
+@pytest.mark.slow
 def test_a_library_server_shares_what_it_multiplies_ciphertexts_with(tmp_path: Path) -> None:
     tensors = random_weights(5, conv=(3, 1, 3, 3), fc=(4, 108))
     nodes = [

@@ -205,6 +205,7 @@ def test_demo_classifies_digits_that_training_did_not_see() -> None:
         check_costs(prediction)
 
 
+@pytest.mark.slow
 def test_demo_rounds_as_asked() -> None:
     sent = {}
     for rounding in ("exact", "faithful"):
@@ -218,6 +219,7 @@ def test_demo_rounds_as_asked() -> None:
     assert sent["faithful"] < sent["exact"]
 
 
+@pytest.mark.slow
 def test_demo_shows_people_labels_and_costs() -> None:
     command = [sys.executable, "-m", "lanner", "demo", "--images", "2"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=HUNG, check=True)

@@ -18,7 +18,7 @@ ALLOWANCE = 2.0
 T = TypeVar("T")
 
 
-def marked(values: Iterable[T], slow: Container[str], name: Callable[[T], str] = str) -> list[object]:
+def marked(values: Iterable[T], slow: Container[object], name: Callable[[T], object] = str) -> list[object]:
     """Values for ``parametrize``, of which those with these names make a test ``slow``."""
     return [pytest.param(value, marks=pytest.mark.slow) if name(value) in slow else value for value in values]
 

@@ -132,6 +132,7 @@ def test_relus_give_way_to_quadratics_where_that_is_asked(tmp_path: Path) -> Non
     assert on_both_parties(model, x[:2]) == {"images": 2, "equal": 2}
 
 
+@pytest.mark.slow
 def test_a_quadratic_goes_through_a_mean_that_counts_padding(tmp_path: Path) -> None:
     x = np.random.default_rng(5).normal(size=(60, 1, 10, 10)).astype(np.float32)
     path = with_relus(tmp_path / "padded.onnx", "AveragePool", pads=[1, 1, 1, 1], count_include_pad=1)

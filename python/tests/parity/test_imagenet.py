@@ -16,7 +16,7 @@ SIDES = {"alexnet": 64}
 CLASSES = 10
 
 
-@pytest.mark.parametrize("name", marked(NETWORKS, {"alexnet", "densenet121", "resnet18", "resnet50"}))
+@pytest.mark.parametrize("name", marked(NETWORKS, set(NETWORKS) - {"squeezenet"}))
 def test_small_images_are_classified_as_onnxruntime_does_and_in_private_alike(name: str) -> None:
     side = SIDES.get(name, 32)
     proto = imagenet_model(name, side, CLASSES)

@@ -38,7 +38,7 @@ SUPPORTED = [
 ]
 
 #: Operators with so many cases, or so hard ones, that they take a test more than five seconds.
-LONG = {"AveragePool", "GRU", "LogSoftmax", "LSTM", "RNN", "ReduceLogSumExp"}
+LONG = {"AveragePool", "GRU", "LayerNormalization", "LogSoftmax", "LSTM", "RMSNormalization", "RNN", "ReduceLogSumExp"}
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [

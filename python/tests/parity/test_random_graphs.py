@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import lanner
 from helpers.random_graphs import POISONS, RandomNetwork, random_network
+from helpers.times import marked
 from lanner._native import run_in_memory
 from lanner.errors import UnsupportedOpError
 from lanner.options import INTERACTIVE_MODES
@@ -24,6 +25,9 @@ NEWEST = 26
 OPSETS = range(7, NEWEST + 1)
 SEEDS = range(80)
 
+#: Those before them are two of each opset.
+LONG = SEEDS[40:]
+
 #: Of the largest score: twice the precision that is aimed at, which few of these networks miss.
 FIXED_TOLERANCE = 0.01
 
@@ -32,7 +36,7 @@ def opset_of(seed: int) -> int:
     return OPSETS[seed % len(OPSETS)]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", marked(SEEDS, LONG, int))
 def test_random_networks_compute_what_onnxruntime_does(seed: int) -> None:
     network = random_network(seed, opset_of(seed))
     expected = reference(network)
@@ -47,7 +51,7 @@ def test_random_networks_compute_what_onnxruntime_does(seed: int) -> None:
 
 
 @pytest.mark.parametrize("mode", INTERACTIVE_MODES)
-@pytest.mark.parametrize("seed", SEEDS[::5])
+@pytest.mark.parametrize("seed", marked(SEEDS[::5], LONG, int))
 def test_every_mode_runs_what_the_importer_takes(mode: str, seed: int) -> None:
     network = random_network(seed, opset_of(seed))
     rounding = "exact" if mode == "cheetah" else None

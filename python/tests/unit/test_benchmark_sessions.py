@@ -14,6 +14,7 @@ from lanner.options import Protocols
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells what a process has")
 
 
+@pytest.mark.slow
 def test_costs_are_those_of_sessions_predictions_and_stock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lanner.benchmarks.sessions.BUSY", 2)
     monkeypatch.setattr("lanner.benchmarks.sessions.PREDICTIONS", 2)
