@@ -3,7 +3,7 @@
 /// Set for every message in every way, as `make test-all` does.
 const VARIABLE: &str = "LANNER_ATTACKS";
 
-/// Whether every message is attacked in every way, which takes minutes; else the first of each kind is, and each fourth other one in one way.
+/// Whether every message is attacked in every way, which takes minutes; else the first of each kind is, and each sixteenth other one in one way.
 #[must_use]
 pub fn is_whole() -> bool {
     std::env::var_os(VARIABLE).is_some_and(|value| value == "all")
@@ -18,8 +18,11 @@ pub fn of(runs: usize) -> usize {
 /// Whether message `number` is attacked that is not the first of its kind.
 #[must_use]
 pub fn has(number: usize) -> bool {
-    is_whole() || number.is_multiple_of(SHORTER)
+    is_whole() || number.is_multiple_of(FURTHER)
 }
 
-/// The part of further messages that the shorter attacks change.
+/// The part of runs that the shorter attacks take.
 const SHORTER: usize = 4;
+
+/// The part of further messages that the shorter attacks change.
+const FURTHER: usize = 16;

@@ -15,6 +15,15 @@ use tempfile::TempDir;
 pub const PING: Kind = Kind(7);
 pub const PONG: Kind = Kind(8);
 
+/// Checks cases that spend their time waiting beside each other.
+pub fn at_once<T: Send, const CASES: usize>(cases: [T; CASES], check: impl Fn(T) + Sync) {
+    thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(|| check(case));
+        }
+    });
+}
+
 pub fn listener() -> (Listener, Address) {
     let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.address().to_string().parse().unwrap();

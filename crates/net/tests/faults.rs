@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    PING, PONG, accept_tcp, listener, pinned, plaintext_pair, self_signed, short_limits, tls_pair,
+    PING, PONG, accept_tcp, at_once, listener, pinned, plaintext_pair, self_signed, short_limits, tls_pair,
 };
 use lanner_net::{Address, Limits, NetError, NetworkProfile, Relay, TcpChannel, Transport};
 use lanner_wire::{Channel, ChannelError};
@@ -76,18 +76,18 @@ fn a_peer_that_sends_nothing_meets_the_stall_limit() {
 
 #[test]
 fn a_peer_that_takes_nothing_meets_the_stall_limit() {
-    for (mut client, _server) in [tls_pair(short_limits()), plaintext_pair(short_limits())] {
+    at_once([tls_pair(short_limits()), plaintext_pair(short_limits())], |(mut client, _server)| {
         let block = vec![0; 1 << 20];
         let start = Instant::now();
         let error = (0..1000).try_for_each(|_| client.send(PING, &block)).unwrap_err();
         assert!(matches!(error, ChannelError::TimedOut), "{error}");
         assert!(start.elapsed() < 6 * SOON);
-    }
+    });
 }
 
 #[test]
 fn a_peer_that_takes_nothing_does_not_hold_up_the_end() {
-    for (mut client, _server) in [tls_pair(short_limits()), plaintext_pair(short_limits())] {
+    at_once([tls_pair(short_limits()), plaintext_pair(short_limits())], |(mut client, _server)| {
         // Until the system's buffers have no room for anything.
         for length in [1 << 18, 1000, 1] {
             while client.send(PING, &vec![0; length]).and_then(|()| client.flush()).is_ok() {}
@@ -98,7 +98,7 @@ fn a_peer_that_takes_nothing_does_not_hold_up_the_end() {
         // What is queued may just fit into the system's buffers, or not.
         let _ = client.close(Duration::from_millis(300));
         assert!(start.elapsed() < SOON);
-    }
+    });
 }
 
 #[test]

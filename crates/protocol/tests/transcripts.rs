@@ -53,6 +53,9 @@ const EXTREMES: [Shares; 5] = [
     Shares { client: Edge::Middle, server: Edge::Middle },
 ];
 
+/// Those of them that say most, for sessions that take long.
+const OPPOSITES: &[Shares] = EXTREMES.split_at(1).1.split_at(2).0;
+
 /// A protocol in a session of its own, from its set-up on. Its masks follow from the session's number alone.
 type Session = fn(u8, Shares) -> Transcript;
 

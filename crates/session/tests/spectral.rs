@@ -61,7 +61,7 @@ fn a_network_is_computed_on_ciphertexts() {
         let (network, samples) = squares(bits);
         let plan = planned(&network);
         let executor = FixedExecutor::new(&network).unwrap();
-        for sample in &samples[..2] {
+        for sample in &samples[..1] {
             let input = network.public().input().quantize(sample).unwrap();
             let truth = executor.run(&input).unwrap();
             assert_eq!(truth.overflow_count(), 0);
@@ -104,31 +104,36 @@ fn convolutions_behind_each_other_are_computed_on_grids() {
 }
 
 /// Samples side by side in one request, each with scores of its own; and places without a sample.
-fn check_batches(json: &str, shapes: &[(&str, &[usize])], length: usize, counts: [usize; 2]) {
+fn check_batches(json: &str, shapes: &[(&str, &[usize])], length: usize, count: usize) {
     let (network, drawn) = network(json, shapes, length, &bits(5));
     let executor = FixedExecutor::new(&network).unwrap();
-    for count in counts {
-        let limits = Limits::default();
-        let samples = Samples::try_from(count).unwrap();
-        let choices = Choices { samples, ..Mode::Spectral.into() };
-        let plan = plan_within(network.public(), Policy::Logits, &choices, &limits).unwrap();
-        let (mut inputs, mut truth) = (Vec::new(), Vec::new());
-        for sample in drawn.iter().cycle().take(count - 1) {
-            let input = network.public().input().quantize(sample).unwrap();
-            truth.extend(executor.run(&input).unwrap().output);
-            inputs.extend(input);
-        }
-        inputs.resize(count * length, 0);
-        truth.extend(executor.run(&vec![0; length]).unwrap().output);
-        let (_, outcome, _) = session(&network, &plan, &inputs, |channel| channel);
-        assert_eq!(outcome, Outcome::Logits(truth), "{count} samples");
+    let limits = Limits::default();
+    let samples = Samples::try_from(count).unwrap();
+    let choices = Choices { samples, ..Mode::Spectral.into() };
+    let plan = plan_within(network.public(), Policy::Logits, &choices, &limits).unwrap();
+    let (mut inputs, mut truth) = (Vec::new(), Vec::new());
+    for sample in drawn.iter().cycle().take(count - 1) {
+        let input = network.public().input().quantize(sample).unwrap();
+        truth.extend(executor.run(&input).unwrap().output);
+        inputs.extend(input);
     }
+    inputs.resize(count * length, 0);
+    truth.extend(executor.run(&vec![0; length]).unwrap().output);
+    let (_, outcome, _) = session(&network, &plan, &inputs, |channel| channel);
+    assert_eq!(outcome, Outcome::Logits(truth), "{count} samples");
 }
 
 #[test]
 fn samples_of_one_request_keep_apart() {
-    check_batches(JSON, &SHAPES, 144, [2, 16]);
-    check_batches(TWO_CONVOLUTIONS, &TWO_SHAPES, 800, [2, 4]);
+    check_batches(JSON, &SHAPES, 144, 2);
+}
+
+#[test]
+#[ignore = "takes ten seconds"]
+fn many_samples_of_one_request_keep_apart() {
+    check_batches(JSON, &SHAPES, 144, 16);
+    check_batches(TWO_CONVOLUTIONS, &TWO_SHAPES, 800, 2);
+    check_batches(TWO_CONVOLUTIONS, &TWO_SHAPES, 800, 4);
 }
 
 #[test]

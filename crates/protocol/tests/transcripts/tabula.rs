@@ -8,7 +8,7 @@ use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Rounding, Shape};
 use lanner_testkit::{Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
-use crate::transcripts::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+use crate::transcripts::{EXTREMES, OPPOSITES, Shares, check_masks, check_uniform, kinds, transcript};
 
 const KEPT: u32 = 8;
 const DROPPED: u32 = 8;
@@ -52,6 +52,13 @@ fn domains() -> Domains {
 }
 
 #[test]
+fn openings_and_keys_are_uniform_on_opposite_shares() {
+    check_uniform(session, &domains(), OPPOSITES);
+    check_uniform(stochastic, &domains(), OPPOSITES);
+}
+
+#[test]
+#[ignore = "takes fifteen seconds"]
 fn openings_and_keys_are_uniform_whatever_the_shares() {
     check_uniform(session, &domains(), &EXTREMES);
     check_uniform(stochastic, &domains(), &EXTREMES);
