@@ -183,7 +183,7 @@ fn sessions_have_room_for_their_keys_and_for_what_clients_send_ahead() {
 #[test]
 fn a_session_that_was_idle_for_long_ends_without_a_refusal() {
     let model = Arc::new(model());
-    let config = ServerConfig { timeout: Some(0.2), idle: Some(0.4), ..config() };
+    let config = ServerConfig { timeout: Some(30.0), idle: Some(1.5), ..config() };
     let server = Server::new(vec![("small".to_owned(), model)], config).unwrap();
     server.start().unwrap();
     let mut client = connect(&server.address()).unwrap();
