@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lanner::{Client, ClientConfig, Server, ServerConfig, Snapshot};
@@ -133,11 +133,21 @@ impl Target {
         client.play(channel, raw)
     }
 
+    /// A client that follows the protocol to its end, then sends these bytes and leaves. Returns how the server parted from it.
+    #[must_use]
+    pub fn outstay(&self, subject: &Subject, bytes: &[u8]) -> Farewell {
+        let (mut channel, mut socket) = self.shake_hands(subject);
+        Conversation::session(subject).party(Victim::Client)(&mut channel).unwrap();
+        say(&mut socket, bytes);
+        let _ = socket.shutdown(Shutdown::Write);
+        parting(&mut channel)
+    }
+
     /// A client's channel after the handshake, and its socket.
     fn shake_hands(&self, subject: &Subject) -> (TcpChannel, TcpStream) {
         let stream = TcpStream::connect(self.address()).unwrap();
         let raw = stream.try_clone().unwrap();
-        let mut channel = TcpChannel::insecure_plaintext(stream, LIMITS).unwrap();
+        let mut channel = TcpChannel::insecure_plaintext(stream, patient()).unwrap();
         let greeting = Greeting::send(&mut channel, &mut Prg::from_entropy().unwrap()).unwrap();
         let request = ModelRequest { name: subject.model.manifest().name.clone(), pin: None };
         let welcomed = greeting.request(&mut channel, None, &request).unwrap();
@@ -203,10 +213,7 @@ impl Cheater {
             return (Farewell::Refused(refusal), true);
         }
         if is_cut {
-            socket.set_nonblocking(false).unwrap();
-            // The peer may have closed already: what it said is still to be read.
-            let _ = socket.write_all(&self.attack.bytes[self.before..]);
-            socket.set_nonblocking(true).unwrap();
+            say(&mut socket, &self.attack.bytes[self.before..]);
         }
         if self.attack.end == End::Departure || (failure.is_some() && !is_cut) {
             let _ = socket.shutdown(Shutdown::Write);
@@ -272,10 +279,18 @@ impl Channel for Line<'_> {
     }
 }
 
+/// Sends bytes beside a channel. The peer may have closed already: what it said is still to be read.
+fn say(socket: &mut TcpStream, bytes: &[u8]) {
+    socket.set_nonblocking(false).unwrap();
+    let _ = socket.write_all(bytes);
+    socket.set_nonblocking(true).unwrap();
+}
+
 /// Listens until the peer has parted.
 fn parting(channel: &mut TcpChannel) -> Farewell {
     loop {
-        let heard = channel.receive_header().and_then(|(_, length)| channel.receive_body(&mut vec![0; length]));
+        let heard =
+            channel.receive_header().and_then(|(_, length)| channel.receive_body(&mut vec![0; length]));
         match heard {
             Ok(()) => {}
             Err(ChannelError::Refused(refusal)) => return Farewell::Refused(refusal),
@@ -315,20 +330,20 @@ pub fn impostor(offer: Offer, bytes: Vec<u8>, end: End) -> String {
     address
 }
 
-/// A server for one client, which makes this offer, then is honest up to one message. Returns where it listens.
+/// A server for one client, which makes this offer, then is honest up to one message. Returns where it listens, and, once its client is gone, whether it
+/// saw no reason to leave before.
 #[must_use]
-pub fn cheating_server(offer: Offer, server: Cheater) -> String {
+pub fn cheating_server(offer: Offer, server: Cheater) -> (String, JoinHandle<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    thread::spawn(move || {
+    let serving = thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         let raw = stream.try_clone().unwrap();
-        let mut channel = TcpChannel::insecure_plaintext(stream, LIMITS).unwrap();
-        if answer(&mut channel, None, &[offer], &mut Prg::from_entropy().unwrap()).is_ok() {
-            let _ = server.play(channel, raw);
-        }
+        let mut channel = TcpChannel::insecure_plaintext(stream, patient()).unwrap();
+        answer(&mut channel, None, &[offer], &mut Prg::from_entropy().unwrap()).unwrap();
+        server.play(channel, raw).1
     });
-    address
+    (address, serving)
 }
 
 /// As [`impostor`], for a server that says these bytes from the first on.
@@ -388,13 +403,15 @@ fn farewell(mut heard: &[u8]) -> Farewell {
 
 /// More than attack at once.
 const MAX_SESSIONS: usize = 64;
+
+/// A cheat's own limits: it waits for as long as its victim may.
+fn patient() -> Limits {
+    let mut limits = Limits::default();
+    (limits.connect, limits.handshake, limits.stall) = (PATIENCE, PATIENCE, PATIENCE);
+    limits
+}
+
 /// Longer than any time limit of a server under test.
 const PATIENCE: Duration = Duration::from_secs(30);
-const LIMITS: Limits = Limits {
-    connect: PATIENCE,
-    handshake: PATIENCE,
-    stall: PATIENCE,
-    backlog: 256 << 20,
-};
 /// Bytes of a message's header.
 const HEADER: usize = 6;

@@ -1,11 +1,16 @@
 //! The client's requests: out of turn, too many, unknown.
 
+use std::slice;
+use std::sync::Arc;
+
 use lanner_attacks::guard;
-use lanner_attacks::models::{Subject, circuits, squares, transfers};
+use lanner_attacks::models::{Subject, circuits, transfers};
 use lanner_attacks::script::{End, Frame, Script, bytes_of};
-use lanner_attacks::session::{Conversation, Victim, check_honest};
+use lanner_attacks::session::{Conversation, Victim, check_honest, serve};
 use lanner_attacks::verdict::{Cause, Failure};
-use lanner_session::requests::{MAX_PREPARED, Responder};
+use lanner_primitives::{Prg, Seed};
+use lanner_session::requests::{MAX_PREPARED, Requester, Responder};
+use lanner_wire::Channel;
 
 const REQUEST: u16 = 0x20;
 const PREPARE: u8 = 1;
@@ -53,6 +58,20 @@ fn suffer(subject: &Subject, parts: &[&[Frame]]) -> Result<(), Failure> {
     guard::bounded("a requester", move || serve(&mut channel))
 }
 
+/// What an honest client says that prepares so often, and then ends its session.
+fn said_by_who_prepares(subject: &Subject, times: usize) -> Vec<Frame> {
+    let (plan, served) = (Arc::clone(&subject.plan), Arc::clone(&subject.served));
+    let client = move |channel: &mut dyn Channel| {
+        let mut requester = Requester::new(Arc::clone(&plan), Prg::new(Seed::from_bytes([12; 16])));
+        for _ in 0..times {
+            requester.prepare(channel)?;
+        }
+        Ok(requester.end(channel)?)
+    };
+    let server = move |channel: &mut dyn Channel| Ok(serve(channel, Arc::clone(&served))?);
+    Conversation::new(Arc::new(client), Arc::new(server)).record().heard_by(Victim::Server).to_vec()
+}
+
 fn cause(outcome: Result<(), Failure>) -> Cause {
     outcome.unwrap_err().cause
 }
@@ -74,12 +93,11 @@ fn a_prediction_needs_material_of_its_own() {
 #[test]
 fn no_more_is_prepared_than_a_session_may_hold() {
     guard::start();
-    // Its preparations have no transfers, so that one is as good as another.
-    let subject = squares();
-    let Parts { setup, prepare, .. } = Parts::of(&subject);
-    let prepared = vec![prepare.clone(); MAX_PREPARED].concat();
-    suffer(&subject, &[&setup, &prepared, &request(END)]).unwrap();
-    assert_eq!(cause(suffer(&subject, &[&setup, &prepared, &prepare])), OUT_OF_TURN);
+    let subject = circuits();
+    let said = said_by_who_prepares(&subject, MAX_PREPARED);
+    let (end, prepared) = said.split_last().unwrap();
+    suffer(&subject, &[prepared, slice::from_ref(end)]).unwrap();
+    assert_eq!(cause(suffer(&subject, &[prepared, &request(PREPARE)])), OUT_OF_TURN);
     check_honest(&subject);
 }
 
