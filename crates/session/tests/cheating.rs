@@ -54,12 +54,11 @@ impl Channel for Cheating {
     fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ChannelError> {
         let mut payload = payload.to_vec();
         if let Some(cheat) = self.cheat.as_mut().filter(|cheat| cheat.kind == kind) {
-            match cheat.number.checked_sub(1) {
-                Some(number) => cheat.number = number,
-                None => {
-                    payload[cheat.byte] ^= 1;
-                    self.cheat = None;
-                }
+            if let Some(number) = cheat.number.checked_sub(1) {
+                cheat.number = number;
+            } else {
+                payload[cheat.byte] ^= 1;
+                self.cheat = None;
             }
         }
         self.channel.send(kind, &payload)

@@ -49,13 +49,13 @@ impl Tags {
     pub(super) fn whole(&mut self, leaves: &[Block; LEAVES]) -> Hash {
         let tags = self.of(leaves);
         self.digest.update(tags.as_flattened());
-        tags.iter().fold([0; 32], |sum, tag| add(sum, tag))
+        tags.iter().fold([0; 32], add)
     }
 
     /// Notes a tree of which place 0 is missing, place `y` being that of leaf `y xor alpha`, given the sum of all tags.
-    pub(super) fn punctured(&mut self, leaves: &[Block; LEAVES], alpha: &[bool; FIELD_BITS], sum: &Hash) {
+    pub(super) fn punctured(&mut self, leaves: &[Block; LEAVES], alpha: [bool; FIELD_BITS], sum: &Hash) {
         let mut tags = self.of(leaves);
-        tags[0] = tags[1..].iter().fold(*sum, |sum, tag| add(sum, tag));
+        tags[0] = tags[1..].iter().fold(*sum, add);
         // From places to leaves, with no index that depends on alpha.
         for (bit, alpha) in alpha.iter().enumerate() {
             let swap = Choice::from(u8::from(*alpha));
@@ -87,7 +87,9 @@ fn add(sum: Hash, tag: &Hash) -> Hash {
 /// The hash of some parts whose lengths follow from the name.
 pub(super) fn hash(name: &[u8], parts: &[&[u8]]) -> Hash {
     let mut digest = Sha256::new_with_prefix(name);
-    parts.iter().for_each(|part| digest.update(part));
+    for part in parts {
+        digest.update(part);
+    }
     digest.finalize().into()
 }
 
@@ -145,7 +147,7 @@ mod tests {
         let sums: Vec<Hash> = receiver.iter().map(|leaves| made.whole(leaves)).collect();
         for ((leaves, alpha), sum) in sender.iter().zip(alphas).zip(&sums) {
             let (leaves, alpha) = known(leaves, *alpha);
-            tags.punctured(&leaves, &alpha, sum);
+            tags.punctured(&leaves, alpha, sum);
         }
         tags.equal(&made.digest())
     }

@@ -70,7 +70,7 @@ impl CotReceiver {
         let mut rooms = Stripes::rooms();
         // The rows of a chunk are kept until its challenge follows from all of its corrections.
         let mut rows = Zeroizing::new(vec![Block::ZERO; ROWS * STRIPE * most]);
-        let mut sums = Zeroizing::new([Block::ZERO; ROWS * CHUNK_STRIPES]);
+        let mut sums = Zeroizing::new(vec![Block::ZERO; ROWS * CHUNK_STRIPES]);
         let mut digests = [Hash::default(); CHUNK_STRIPES];
 
         let mut batch = Batch::new(&self.context, self.position, count, choices);

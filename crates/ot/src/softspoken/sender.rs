@@ -62,7 +62,7 @@ impl CotSender {
             let alpha = Zeroizing::new(std::array::from_fn(|b| choices.get(FIELD_BITS * tree + b)));
             let keys = Zeroizing::new(std::array::from_fn(|b| keys[FIELD_BITS * tree + b]));
             let leaves = punctured::complete(&keys, &alpha, &blocks);
-            tags.punctured(&leaves, &alpha, sum);
+            tags.punctured(&leaves, *alpha, sum);
             trees.push(Tree::punctured(&context.seeds(tree, &leaves)));
         }
         if !tags.equal(digest) {
@@ -111,7 +111,7 @@ impl CotSender {
         out.resize(start + count, Block::ZERO);
         let mut columns = out[start..].chunks_mut(STRIPE * TRANSPOSE_ROWS);
         let mut rooms = Stripes::rooms();
-        let mut sums = Zeroizing::new([Block::ZERO; ROWS * CHUNK_STRIPES]);
+        let mut sums = Zeroizing::new(vec![Block::ZERO; ROWS * CHUNK_STRIPES]);
         let mut digests = [Hash::default(); CHUNK_STRIPES];
 
         let mut batch = Batch::new(&self.context, self.position, count, choices);
