@@ -61,6 +61,7 @@ impl Target {
             max_keys: None,
             share_weights: None,
             timeout: Some(timeout),
+            idle: None,
             insecure_plaintext: state.is_none(),
         };
         let server = Server::new(models.collect(), config).unwrap();

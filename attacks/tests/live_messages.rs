@@ -80,10 +80,8 @@ fn no_change_of_a_recorded_handshake_leads_to_a_session_with_a_server() {
     let subject = transfers();
     let [frames, _] = handshake(&subject);
     let target = Target::plaintext(&[&subject], 1.0);
-    let mut attempts = 0;
-    for (attack, what) in attacks(&frames, &Conversation::session(&subject)) {
+    for (attempts, (attack, what)) in (1..).zip(attacks(&frames, &Conversation::session(&subject))) {
         let farewell = target.shout(&attack.bytes, attack.end);
-        attempts += 1;
         eprintln!("{what}: {farewell:?}");
         target.wait_for(|stats| (stats.failures, stats.predictions) == (attempts, 0));
     }

@@ -12,13 +12,18 @@ import ast
 import json
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.times import marked
+
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+stem_of = attrgetter("stem")
 
 RUNNER = """
 import json, sys
@@ -42,7 +47,7 @@ def test_there_are_notebooks() -> None:
     assert {notebook.stem for notebook in NOTEBOOKS} >= {"quick-start", "your-own-model", "comparing-modes"}
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("notebook", marked(NOTEBOOKS, {"comparing-modes", "your-own-model"}, stem_of), ids=stem_of)
 def test_notebook_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANNER_HOME", str(tmp_path / "state"))
     done = run(notebook, tmp_path)

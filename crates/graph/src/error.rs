@@ -115,6 +115,8 @@ pub enum CompileError {
         reached: String,
         /// How many samples with a clear label have another one.
         lost: usize,
+        /// Whether the samples cover little of a stated range.
+        sparse: bool,
     },
     /// The calibration samples cannot be used.
     #[error("calibration samples: {reason}")]
@@ -186,6 +188,10 @@ impl CompileError {
             Self::NoLayer => "compute it in the clear",
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
             Self::RangeOverflow { .. } => "normalise its weights or ask for fewer bits",
+            Self::Precision { sparse: true, .. } => {
+                "where columns differ in size drop --input-range, and each gets its own; or state a narrower range, ask for less precision, \
+                 or accept it with --allow-imprecise"
+            }
             Self::Precision { .. } => {
                 "ask for less precision, normalise the layer's weights, or accept it with --allow-imprecise"
             }

@@ -36,19 +36,18 @@ impl<'s> Reserved<'s> {
         let (memory, unread) = (model.memory(), Unread::of(model.ahead()));
         let sent_keys = model.set_up().encoded_keys_len().map_or(memory.session, |bytes| bytes as u64);
         let [prepared, passing, transient, beside] = [const { Vec::new() }; 4];
-        let (_backlog, room) = (session.reserve(unread.session)?, Room { preparations: 0, at_once: 1 });
         Ok(Self {
             session,
             memory,
             unread,
             sent_keys,
-            _backlog,
+            _backlog: session.reserve(unread.session)?,
             keys: None,
             prepared,
             passing,
             transient,
             beside,
-            room,
+            room: Room { preparations: 0, at_once: 1 },
         })
     }
 

@@ -8,7 +8,7 @@ use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transpo
 use lanner_primitives::Prg;
 use lanner_process::Mark;
 use lanner_protocol::Party;
-use lanner_session::executor::ServedModel;
+use lanner_session::executor::{ExecutionError, ServedModel};
 use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
 use lanner_session::quarter_of_memory;
 use lanner_session::requests::{Request, Responder, Shelf};
@@ -16,6 +16,7 @@ use lanner_session::server_loop::{
     self, ComputedStep, Entry, Handler, Journal, Security, ServerOptions, SessionInfo, Snapshot,
 };
 use lanner_store::{Held, Limits as StockLimits, SharedWeights, Stock, Uploads};
+use lanner_wire::ChannelError;
 use serde::{Deserialize, Serialize};
 
 use crate::client::{limits, meeting};
@@ -51,6 +52,10 @@ pub struct ServerConfig {
     pub max_keys: Option<u64>,
     /// Seconds to wait for a peer.
     pub timeout: Option<f64>,
+    /// Seconds that a session waits for its client's next request, at least `timeout`; a quarter of an hour where nothing is said. Then its
+    /// connection is closed, without a refusal, so that a client that comes back goes on in a new session.
+    #[serde(default)]
+    pub idle: Option<f64>,
     /// A directory in which servers of this machine keep encoded weights once for all of them; none for a server that keeps its own.
     #[serde(default)]
     pub share_weights: Option<PathBuf>,
@@ -75,6 +80,7 @@ impl ServerConfig {
             max_keys: None,
             timeout: None,
             share_weights: None,
+            idle: None,
             insecure_plaintext: true,
         }
     }
@@ -122,7 +128,7 @@ impl Server {
         let (security, fingerprint) = secure(&config)?;
         let (stock, uploads) = (Arc::new(stock(&config)), Arc::new(uploads(&config)));
         let weights = config.share_weights.as_ref().map(SharedWeights::open).transpose()?;
-        let models = Models::new(models, limits(config.timeout)?.stall, stock, uploads, weights.as_ref())?;
+        let models = Models::new(models, Patience::of(&config)?, stock, uploads, weights.as_ref())?;
         let models = Arc::new(models);
         let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
         let state = State { address, running: None, ended: Snapshot::default(), journal: Arc::default() };
@@ -257,10 +263,29 @@ fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
     Ok((Security::Tls(tls), Some(fingerprint)))
 }
 
+/// How long a client may be silent.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// In the middle of a protocol.
+    within: Duration,
+    /// Before its next request: a person at a prompt may take longer than a peer in the middle of a protocol.
+    between: Duration,
+}
+
+impl Patience {
+    fn of(config: &ServerConfig) -> Result<Self> {
+        let within = limits(config.timeout)?.stall;
+        let between = match config.idle {
+            Some(_) => limits(config.idle)?.stall,
+            None => IDLE_PATIENCE,
+        };
+        Ok(Self { within, between: between.max(within) })
+    }
+}
+
 /// The models served: what is offered, and what computes.
 struct Models {
-    /// How long a client may be silent in the middle of a protocol.
-    patience: Duration,
+    patience: Patience,
     offers: Vec<Offer>,
     served: Vec<Arc<ServedModel>>,
     stock: Arc<Stock>,
@@ -270,7 +295,7 @@ struct Models {
 impl Models {
     fn new(
         models: Vec<(String, Arc<Model>)>,
-        patience: Duration,
+        patience: Patience,
         stock: Arc<Stock>,
         uploads: Arc<Uploads>,
         weights: Option<&SharedWeights>,
@@ -338,10 +363,12 @@ impl Handler for ModelHandler {
         let service = Responder::new(Arc::clone(model), Prg::from_entropy()?).with_shelf(shelf);
         let mut service = service.with_uploads(Arc::clone(&self.0.uploads));
         loop {
-            // A person at a prompt may take longer than a peer in the middle of a protocol.
-            channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
-            let request = session.while_idle(|| Responder::receive(channel))?;
-            channel.set_stall_limit(self.0.patience);
+            channel.set_stall_limit(self.0.patience.between);
+            let request = match session.while_idle(|| Responder::receive(channel)) {
+                Err(ExecutionError::Channel(ChannelError::TimedOut)) => break,
+                received => received?,
+            };
+            channel.set_stall_limit(self.0.patience.within);
             let begun = session.elapsed();
             let room = reserved.room_for(request, service.prepared())?;
             service.answer_within(channel, request, room)?;

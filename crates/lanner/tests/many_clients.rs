@@ -179,6 +179,22 @@ fn sessions_have_room_for_their_keys_and_for_what_clients_send_ahead() {
     connect(&address).unwrap().predict(&sample(2)).unwrap();
 }
 
+/// A client that comes back is not told that it is refused: that would be the end of its prediction, not only of its session.
+#[test]
+fn a_session_that_was_idle_for_long_ends_without_a_refusal() {
+    let model = Arc::new(model());
+    let config = ServerConfig { timeout: Some(0.2), idle: Some(0.4), ..config() };
+    let server = Server::new(vec![("small".to_owned(), model)], config).unwrap();
+    server.start().unwrap();
+    let mut client = connect(&server.address()).unwrap();
+    client.predict(&sample(1)).unwrap();
+    wait_for(&server, |stats| stats.material == 0);
+    let error = client.predict(&sample(2)).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Transport, "{error}");
+    let stats = server.stats();
+    assert_eq!((stats.predictions, stats.refused, stats.failures), (1, 0, 0));
+}
+
 #[test]
 fn what_is_served_while_the_server_stops_is_counted() {
     let model = Arc::new(model());

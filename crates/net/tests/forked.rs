@@ -1,6 +1,6 @@
 //! A child that `fork` made has its parent's sockets, and leaves them as they are.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::needless_pass_by_value, clippy::unwrap_used)]
 
 #[allow(dead_code, unreachable_pub, reason = "the other tests use the rest")]
 mod common;

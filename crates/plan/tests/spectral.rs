@@ -52,12 +52,18 @@ fn searches_for_layouts_are_bounded() {
         (network("[4096,3,3]", &conv(2048, 3)), false),
         (network("[512,3,3]", &conv(512, 3)), true),
         (network("[1,28,28]", &conv(64, 28)), true),
-        // A ciphertext for each of very many taps, and layers behind that no room is left for.
-        (network("[200000,1,2]", &pixel_by_pixel(64, 12)), false),
     ] {
         let planned = plan(&network, Policy::Logits, Mode::Spectral);
         assert_eq!(planned.is_ok(), is_planned, "{:?}", planned.err());
     }
+}
+
+#[test]
+#[ignore = "spends all that a search may take, which is minutes without optimisation"]
+fn a_search_that_finds_no_layout_ends() {
+    // A ciphertext for each of very many taps, and layers behind that no room is left for.
+    let network = network("[200000,1,2]", &pixel_by_pixel(64, 12));
+    assert!(plan(&network, Policy::Logits, Mode::Spectral).is_err());
 }
 
 #[test]

@@ -158,47 +158,81 @@ fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
     let network = network_over_powers(json, shapes, &samples);
     check_exact(&network, &samples, &OVER_POWERS);
     for mode in NEAR {
-        check_near(&network, &samples, mode);
+        check_near(&network, &samples[..3], mode);
     }
 }
 
 /// Samples of one request: each has the result that it has alone, and so has the place without one, which holds zeros.
-fn check_together(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: &[FixedRun]) {
+fn check_together(
+    network: &Network,
+    mode: Mode,
+    inputs: &[Vec<i64>],
+    truth: &[FixedRun],
+    policies: &[Policy],
+) {
     let samples = Samples::try_from(inputs.len().next_power_of_two()).unwrap();
     let empty = vec![0; network.public().input().len()];
     let spare = FixedExecutor::new(network).unwrap().run(&empty).unwrap();
     let truth: Vec<_> = truth.iter().chain(std::iter::repeat(&spare)).take(samples.count()).collect();
     let mut request = inputs.concat();
     request.resize(samples.times(empty.len()), 0);
-    let told = |policy| {
+    for &policy in policies {
         let choices = Choices { samples, ..mode.into() };
         let plan = plan_within(network.public(), policy, &choices, &Limits::default()).unwrap();
-        run_plan(network, &plan, std::slice::from_ref(&request)).remove(0)
-    };
-    let scores = truth.iter().flat_map(|run| run.output.clone()).collect();
-    assert_eq!(told(Policy::Logits), Outcome::Logits(scores), "{mode:?}");
-    let labels = truth.iter().map(|run| Outcome::Label(run.label())).collect();
-    assert_eq!(told(Policy::Label), Outcome::Each(labels), "{mode:?}");
-    let positive = truth.iter().map(|run| positive_scores(run)).collect();
-    assert_eq!(told(Policy::Labels), Outcome::Each(positive), "{mode:?}");
+        let each: Vec<_> = truth.iter().map(|run| expected(policy, run)).collect();
+        let together = match policy {
+            Policy::Logits => Outcome::Logits(truth.iter().flat_map(|run| run.output.clone()).collect()),
+            _ => Outcome::Each(each),
+        };
+        assert_eq!(run_plan(network, &plan, std::slice::from_ref(&request)), [together], "{mode:?}");
+    }
 }
 
-fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
+/// What a policy tells of the reference's result.
+fn expected(policy: Policy, truth: &FixedRun) -> Outcome {
+    match policy {
+        Policy::Logits | Policy::Value => Outcome::Logits(truth.output.clone()),
+        Policy::Label => Outcome::Label(truth.label()),
+        Policy::Labels => positive_scores(truth),
+        _ => panic!("it has a test of its own"),
+    }
+}
+
+/// Inputs, and the reference's results, none of which overflows.
+fn referenced(network: &Network, samples: &[Vec<f32>]) -> (Vec<Vec<i64>>, Vec<FixedRun>) {
     let executor = FixedExecutor::new(network).unwrap();
     let inputs: Vec<Vec<i64>> =
-        samples[..3].iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
+        samples.iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
     let truth: Vec<_> = inputs.iter().map(|x| executor.run(x).unwrap()).collect();
     assert!(truth.iter().all(|run| run.overflow_count() == 0));
+    (inputs, truth)
+}
+
+/// Every mode tells logits and label of two predictions of one session, and the logits of three samples of one request.
+fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
+    let (inputs, truth) = referenced(network, &samples[..3]);
     for &mode in modes {
-        let logits = run(network, Policy::Logits, mode, &inputs);
-        assert_eq!(logits, truth.iter().map(|run| Outcome::Logits(run.output.clone())).collect::<Vec<_>>());
-        let labels = run(network, Policy::Label, mode, &inputs);
-        assert_eq!(labels, truth.iter().map(|run| Outcome::Label(run.label())).collect::<Vec<_>>());
-        let positive = run(network, Policy::Labels, mode, &inputs);
-        assert_eq!(positive, truth.iter().map(positive_scores).collect::<Vec<_>>());
-        assert_eq!(run(network, Policy::Value, mode, &inputs[..1]), logits[..1]);
+        for (policy, count) in [(Policy::Logits, 2), (Policy::Label, 1)] {
+            let told = run(network, policy, mode, &inputs[..count]);
+            assert_eq!(told, truth[..count].iter().map(|run| expected(policy, run)).collect::<Vec<_>>());
+        }
         if mode.most_samples() > 1 {
-            check_together(network, mode, &inputs, &truth);
+            check_together(network, mode, &inputs, &truth, &[Policy::Logits]);
+        }
+    }
+}
+
+/// Every mode tells what each policy says, of predictions of one session and of samples of one request.
+fn check_policies(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
+    const POLICIES: [Policy; 4] = [Policy::Logits, Policy::Label, Policy::Labels, Policy::Value];
+    let (inputs, truth) = referenced(network, &samples[..3]);
+    for &mode in modes {
+        for policy in POLICIES {
+            let told = run(network, policy, mode, &inputs);
+            assert_eq!(told, truth.iter().map(|run| expected(policy, run)).collect::<Vec<_>>());
+        }
+        if mode.most_samples() > 1 {
+            check_together(network, mode, &inputs, &truth, &POLICIES[..3]);
         }
     }
     check_ranking(network, modes[0], &inputs, &truth);
@@ -282,21 +316,28 @@ fn revealing(plan: Plan, network: &Network) -> Plan {
     Plan { policy: Policy::Logits, items, ..plan }
 }
 
+const CONVOLUTIONS: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
+    {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"relu1","op":"Relu","inputs":["conv1"]},
+    {"name":"pool1","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["relu1"]},
+    {"name":"conv2","op":{"Conv":{"weight":"w2","bias":null,"strides":[2,2],"pads":[0,1,1,0],"dilations":[1,1],"groups":1}},"inputs":["pool1"]},
+    {"name":"relu2","op":"Relu","inputs":["conv2"]},
+    {"name":"flat","op":"Flatten","inputs":["relu2"]},
+    {"name":"fc","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["flat"]}],"output":"fc"}"#;
+const CONVOLUTIONS_SHAPES: [(&str, &[usize]); 5] =
+    [("w1", &[4, 1, 3, 3]), ("b1", &[4]), ("w2", &[3, 4, 3, 3]), ("w3", &[27, 10]), ("b3", &[10])];
+
 #[test]
 fn convolutional_network_with_pooling_equals_the_reference() {
-    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
-        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
-        {"name":"relu1","op":"Relu","inputs":["conv1"]},
-        {"name":"pool1","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["relu1"]},
-        {"name":"conv2","op":{"Conv":{"weight":"w2","bias":null,"strides":[2,2],"pads":[0,1,1,0],"dilations":[1,1],"groups":1}},"inputs":["pool1"]},
-        {"name":"relu2","op":"Relu","inputs":["conv2"]},
-        {"name":"flat","op":"Flatten","inputs":["relu2"]},
-        {"name":"fc","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["flat"]}],"output":"fc"}"#;
-    check(
-        json,
-        &[("w1", &[4, 1, 3, 3]), ("b1", &[4]), ("w2", &[3, 4, 3, 3]), ("w3", &[27, 10]), ("b3", &[10])],
-        144,
-    );
+    check(CONVOLUTIONS, &CONVOLUTIONS_SHAPES, 144);
+}
+
+#[test]
+fn every_policy_tells_what_the_reference_does() {
+    let (network, samples) = network(CONVOLUTIONS, &CONVOLUTIONS_SHAPES, 144);
+    check_policies(&network, &samples, &OVER_PRIMES);
+    let network = network_over_powers(CONVOLUTIONS, &CONVOLUTIONS_SHAPES, &samples);
+    check_policies(&network, &samples, &OVER_POWERS);
 }
 
 #[test]

@@ -320,7 +320,8 @@ class Client(OfProcess):
                 documents = self._request(batch, start)
             for index, document in enumerate(documents, start):
                 # The model's name is the file's in there.
-                yield replace(Prediction.from_document(document), index=index, model=self.manifest.name)
+                prediction = replace(Prediction.from_document(document), index=index, model=self.manifest.name)
+                yield prediction.of_map(self.manifest.output_shape) if self.manifest.is_map else prediction
             start += len(documents)
 
     def _request(self, batch: NDArray[np.float32], start: int) -> list[dict[str, Any]]:

@@ -132,7 +132,7 @@ def task_of(manifest: Manifest, outputs: int, truth: NDArray[Any], path: Path) -
         InputError: If the truth does not fit the model; the file is named.
     """
     where = f"{path}, y"
-    if manifest.output == "value":
+    if manifest.output == "value" or (manifest.output == "logits" and manifest.is_map):
         return Task("values", _numbers(truth, outputs, where))
     if manifest.output == "labels" or (manifest.output == "logits" and truth.ndim == 2 and truth.shape[1] > 1):
         return Task("labels", _whole(truth, 2, outputs, where), manifest.classes or ())
@@ -141,8 +141,9 @@ def task_of(manifest: Manifest, outputs: int, truth: NDArray[Any], path: Path) -
 
 
 def _numbers(truth: NDArray[Any], outputs: int, where: str) -> Floats:
-    rows = truth[:, np.newaxis] if truth.ndim == 1 else truth
-    if rows.ndim != 2 or rows.shape[1] != outputs or rows.dtype.kind not in "iuf" or not np.isfinite(rows).all():
+    # Of a map the truth may have the shape.
+    rows = truth.reshape(len(truth), math.prod(truth.shape[1:]))
+    if rows.shape[1] != outputs or rows.dtype.kind not in "iuf" or not np.isfinite(rows).all():
         raise InputError(
             f"the shape is {truth.shape} and the type {truth.dtype}",
             where=where,

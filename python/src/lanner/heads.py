@@ -4,10 +4,15 @@ A final softmax or sigmoid is not computed: the policy computes label and probab
 score behind a sigmoid is a binary classifier's. Its second class is the one that the score speaks for, so the scores of
 the two classes are 0 and it: the larger of them is the label, which a score of exactly 0 leaves at 0, and their softmax
 is the sigmoid of the score.
+
+A map has scores at several places, as a segmentation has them for each pixel, and an autoencoder gives its input again.
+Of all these numbers no single one is the largest score's, so where nothing is chosen the client learns the values.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -31,6 +36,29 @@ class Ending(Enum):
     REGRESSION = "regression"
 
 
+def is_map(shape: Sequence[int]) -> bool:
+    """Whether an output of this shape, without the batch axis, has several places beside its classes."""
+    return sum(side > 1 for side in shape) > 1
+
+
+class Form(Enum):
+    """How a network's output is laid out."""
+
+    #: The scores of one sample's classes, or quantities.
+    SCORES = "scores"
+    #: Values at several places, such as pixels.
+    MAP = "map"
+    #: As many values as the input has, as of an autoencoder.
+    LIKE_INPUT = "like the input"
+
+    @classmethod
+    def of(cls, shape: Sequence[int], given: Sequence[int]) -> Form:
+        """The form of an output of such a shape; `given` is the input's."""
+        if is_map(shape):
+            return cls.MAP
+        return cls.LIKE_INPUT if math.prod(shape) == math.prod(given) > 1 else cls.SCORES
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """The end of a network.
@@ -42,6 +70,12 @@ class Head:
 
     ending: Ending = Ending.NONE
     classes: tuple[str, ...] | None = None
+
+    def gives_values(self, form: Form) -> bool:
+        """Whether the network's outputs are values and no scores of classes, where its owner says nothing."""
+        if form is not Form.LIKE_INPUT:
+            return form is Form.MAP
+        return self.classes is None and self.ending in (Ending.NONE, Ending.SIGMOID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +120,23 @@ class Policy:
         )
 
 
-def choose_policy(head: Head, scores: int, wanted: str | None) -> Policy:
-    """The policy for an end of so many scores; `wanted` is the owner's choice, None where there is none.
+def choose_policy(head: Head, scores: int, wanted: str | None, form: Form = Form.SCORES) -> Policy:
+    """The policy for an end of so many scores in such a form; `wanted` is the owner's choice, None where there is none.
 
     Raises:
         MisuseError: If the choice does not go with the end.
     """
     if wanted in ("logits", "value"):
         return Policy(wanted)
+    if wanted is None and head.gives_values(form):
+        return Policy("value", notes=(_MAP if form is Form.MAP else _LIKE_INPUT,))
+    if form is Form.MAP and not (head.ending is Ending.SIGMOID and wanted == "label"):
+        raise MisuseError(
+            "the network's output is a map, which has scores at several places, and no protocol here computes "
+            f"{'a label' if wanted == 'label' else wanted} for each place",
+            where=f"output {wanted}",
+            fix="choose value, which is the map, and let the client take the arg-max over its class axis",
+        )
     if scores == 1:
         return _of_one(head, wanted)
     if head.ending is Ending.SIGMOID:
@@ -142,6 +185,11 @@ def _note_of_probability(head: Head) -> tuple[str, ...]:
 _APPENDED = "the network does not end in a softmax; one is appended to its scores for the probability"
 _REGRESSION = "the network has one output and no sigmoid at its end, so a prediction is its value"
 _TARGETS = "the network ends in a linear regression of {} targets, so a prediction is their values"
+_MAP = "the network's output is a map, with values at several places, so a prediction is its values and no label"
+_LIKE_INPUT = (
+    "the network gives as many numbers as its input has, as an autoencoder does, so a prediction is these values; "
+    "choose output label if they are scores of classes"
+)
 _BINARY = (
     "the network has one score and no sigmoid at its end; the label is 1 where the score is above 0, as for a sigmoid"
 )

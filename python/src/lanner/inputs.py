@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import csv
 import math
-import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from lanner.errors import InputError
 from lanner.files import check_file, why
 from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
+from lanner.rows import read_rows
 from lanner.wording import counted
 
 PICTURES = (".png", ".jpg", ".jpeg")
@@ -59,13 +59,15 @@ def samples_of(x: NDArray[np.float32]) -> list[Sample]:
     return [Sample(None, index, values) for index, values in enumerate(x)]
 
 
-def read_sources(paths: Sequence[Path]) -> list[Source]:
+def read_sources(paths: Sequence[Path], csv_header: bool | None = None) -> list[Source]:
     """Read files as far as it can be done without knowing the model. A folder stands for the files in it.
+
+    `csv_header` says whether the first row of a ``.csv`` file is a header; see `lanner.rows.read_rows`.
 
     Raises:
         InputError: If a file is missing, unreadable, of an unknown kind, not numeric, or not finite; or there is none.
     """
-    return [_read_source(file) for path in paths for file in _files_of(path)]
+    return [_read_source(file, csv_header) for path in paths for file in _files_of(path)]
 
 
 def fit_sources(sources: Sequence[Source], manifest: Manifest) -> list[Sample]:
@@ -89,10 +91,10 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def each_sample(files: Sequence[Path], manifest: Manifest) -> Iterator[Sample]:
+def each_sample(files: Sequence[Path], manifest: Manifest, csv_header: bool | None = None) -> Iterator[Sample]:
     """The samples of files, checked against a model one after the other as they are asked for.
 
-    Of a ``.npy`` file no more than `ROWS` samples are in memory at once.
+    Of a ``.npy`` file no more than `ROWS` samples are in memory at once. `csv_header` is as for `read_sources`.
 
     Raises:
         InputError: As `read_sources` and `fit_sources`, when its turn comes.
@@ -101,7 +103,7 @@ def each_sample(files: Sequence[Path], manifest: Manifest) -> Iterator[Sample]:
         if file.suffix.lower() == ".npy":
             yield from _each_row(file, manifest)
         else:
-            yield from _fit_source(_read_source(file), manifest)
+            yield from _fit_source(_read_source(file, csv_header), manifest)
 
 
 def stack_sources(
@@ -198,13 +200,13 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
         )
 
 
-def _read_source(path: Path) -> Source:
+def _read_source(path: Path, csv_header: bool | None) -> Source:
     suffix = path.suffix.lower()
     _check_kind(path)
     if suffix in PICTURES:
         open_image(path)
         return Source(path, None)
-    return Source(path, _read_csv(path) if suffix == ".csv" else load_array(path))
+    return Source(path, _read_csv(path, csv_header) if suffix == ".csv" else load_array(path))
 
 
 def _check_kind(path: Path) -> None:
@@ -289,93 +291,16 @@ def fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> 
     return rows.reshape(-1, *entry.shape)
 
 
-def _read_csv(path: Path) -> NDArray[np.float32]:
+def _read_csv(path: Path, header: bool | None) -> NDArray[np.float32]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            return read_rows(file, str(path))
+            return to_float32(read_rows(file, str(path), header), str(path))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"cannot be read as CSV ({why(error)})",
             where=str(path),
             fix="give comma-separated numbers, one input a row",
         ) from None
-
-
-def read_rows(lines: Iterable[str], where: str) -> NDArray[np.float32]:
-    """The rows of comma-separated numbers, shape (rows, columns); blank lines are skipped, and there is no header.
-
-    Raises:
-        InputError: If they are no numbers, not finite, not of equal length, or none; `where` and the place are named,
-            what stands there is not.
-        csv.Error: If they are something else than rows: no CSV, or without a number in the first two lines.
-    """
-    rows: list[list[float]] = []
-    reader = csv.reader(lines)
-    for fields in filter(None, reader):
-        place = f"{where}, line {reader.line_num}"
-        if not rows and not _has_numbers(fields):
-            raise _no_row(fields, next(filter(None, reader), []), place)
-        rows.append([_number(field, number, place) for number, field in enumerate(fields, 1)])
-    if not rows:
-        raise InputError("there are no rows", where=where, fix="give one input a row")
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise InputError(
-                f"row {number} has {counted(len(row), 'value')}, row 1 has {len(rows[0])}",
-                where=where,
-                fix="give rows of equal length",
-            )
-    return to_float32(np.array(rows), where)
-
-
-def _no_row(first: Sequence[str], second: Sequence[str], where: str) -> Exception:
-    """The error of a first row without numbers, by the row behind it."""
-    if not any(map(str.strip, first)):
-        return _no_number(first[0], 1, where)
-    if _has_numbers(second):
-        return InputError("this is a header", where=where, fix="leave this line out")
-    return csv.Error("its first lines have no numbers")
-
-
-def _has_numbers(fields: Sequence[str]) -> bool:
-    return any(_is_number(field) or _separated(field) for field in fields)
-
-
-def _number(field: str, number: int, where: str) -> float:
-    try:
-        return float(field)
-    except ValueError:
-        raise _no_number(field, number, where) from None
-
-
-def _no_number(field: str, number: int, where: str) -> InputError:
-    if not field.strip():
-        return InputError(f"field {number} is empty", where=where, fix="give every input all of its numbers")
-    if _separated(field):
-        return InputError(
-            f"field {number} is several numbers",
-            where=where,
-            fix="put commas between them, not semicolons, tabs or blanks, and decimal points into them",
-        )
-    return InputError(
-        f"field {number} is no number",
-        where=where,
-        fix="give numbers alone, with commas between them and a decimal point, without a header",
-    )
-
-
-def _separated(field: str) -> bool:
-    """Whether a field is numbers with something else than commas between them."""
-    parts = [part for part in re.split(r"[;\s]", field) if part]
-    return len(parts) > 1 and all(map(_is_number, parts))
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _load_numpy(path: Path, member: str, *, lazily: bool = False) -> NDArray[Any]:

@@ -32,4 +32,5 @@ def run(model: Model | str | Path, x: ArrayLike) -> Prediction:
     check_range(batch, model.manifest.input)
     with native_errors(model.name):
         text = interruptible(lambda: _native.run_in_memory(model.native, batch))
-    return Prediction.from_document(json.loads(text)[0])
+    prediction = Prediction.from_document(json.loads(text)[0])
+    return prediction.of_map(model.manifest.output_shape) if model.manifest.is_map else prediction

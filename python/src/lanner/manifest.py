@@ -17,6 +17,7 @@ from lanner import _native
 from lanner.errors import MisuseError, ModelError
 from lanner.features import Features, finite, whole
 from lanner.files import check_file, why
+from lanner.heads import is_map
 from lanner.images import ImageDescription
 
 #: The most elements and axes of an input.
@@ -146,6 +147,16 @@ class Manifest:
         else:
             return manifest
         raise ModelError(f"this is not a model's public half ({reason})", where=where, fix="export it again")
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of what the network gives for one sample, without a batch axis."""
+        return tuple(self.document["network"]["nodes"][-1]["shape"])
+
+    @property
+    def is_map(self) -> bool:
+        """Whether the network gives values at several places, such as pixels, of which no single label follows."""
+        return is_map(self.output_shape)
 
     @property
     def rounding(self) -> str | None:

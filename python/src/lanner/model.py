@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
 from lanner.capacity import LIKE_THE_TABLES, Machine
+from lanner.coverage import sentence_on
 from lanner.divergence import Divergence, diverge
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.estimate import Estimate, estimate
@@ -43,7 +44,7 @@ class Model:
 
     Attributes:
         native: The native model.
-        notes: What its owner should know of how `compile` took the network's end, in sentences.
+        notes: What its owner should know of how `compile` took the network's end and the samples, in sentences.
     """
 
     def __init__(
@@ -312,7 +313,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             for `optimize`; results are exact. Mode ``spectral`` takes networks of sums and products alone, such as
             those with squares for activations.
         output: What the client learns: label, probability, top-k, logits or value. Where it is not given, the label; of
-            a network of one score without a sigmoid at its end, a regression, the value. Of a final sigmoid over
+            a network of one score without a sigmoid at its end, a regression, the value; of a map, as a segmentation
+            gives, and of as many numbers as the input has, as an autoencoder gives, the values. Of a final sigmoid over
             several scores ``label`` is the list of the labels whose scores are above 0. ``logits`` are the scores
             before a final softmax or sigmoid.
         output_name: Which of the file's outputs is computed, where there are several. The scores of a classifier that
@@ -329,9 +331,11 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             either takes fewer bytes, goes with output ``label`` alone, and tells a client that repeats a query more
             than its label; see SECURITY.md.
         input_range: The smallest and the largest value that an input may have, 0 between them; (0, 1) for pixels. Where
-            it is not given, twice the range of the calibration samples is accepted, and the client learns it to the
-            next step of 2^(1/8); of features that differ much in size, of each the range to a power of two and the
-            middle to a quarter of the range.
+            the samples cover less than a quarter of it, inputs of the compiler's own making join them, and
+            `Model.notes` says so, with a `PrecisionWarning` where there is no room for these. Where no range is given,
+            twice the range of the calibration samples is accepted, and the client learns it to the next step of
+            2^(1/8); of features that differ much in size, of each the range to a power of two and the middle to a
+            quarter of the range.
         public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
             scaler, are published exactly, for the client to apply in floating point.
         precision: What scores may be off by on the calibration samples, as a percentage of the range of their sample's
@@ -411,6 +415,12 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)
+    if options.input_range is not None:
+        made = compiled.report()["calibration"]["inputs_made"]
+        if (sentence := sentence_on(samples, options.input_range, made)) is not None:
+            compiled.notes = (*compiled.notes, sentence)
+            if not made:
+                warnings.warn(f"{compiled.name}: {sentence}", PrecisionWarning, stacklevel=2)
     if imported.policy.supposed:
         imported.policy.check_scores(compiled.predict_float(samples))
     if compiled.precision is not None and (shortfall := compiled.precision.shortfall()) is not None:

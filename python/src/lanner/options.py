@@ -218,7 +218,10 @@ class CompileOptions:
     def _names(self, policy: Policy, scores: int, named: Sequence[str] | None) -> list[str] | None:
         if policy.output == "value":
             if self.classes is not None:
-                raise MisuseError("a model with output value has no classes to name", fix="leave the class names out")
+                raise MisuseError(
+                    "a model with output value has no classes to name",
+                    fix="leave the class names out, or choose output label if the output is no map",
+                )
             return None
         # One score tells two classes apart.
         count = max(scores, 2)

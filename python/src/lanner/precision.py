@@ -25,7 +25,7 @@ _FIX = f"give a percentage with its sign, as {DEFAULT}, or a whole number of bit
 
 
 class PrecisionWarning(UserWarning):
-    """A model does not reach the precision that is aimed at."""
+    """A model does not reach the precision that is aimed at, or may not reach it in much of the stated input range."""
 
 
 def parse_precision(asked: str | int) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -99,6 +99,8 @@ class Prediction:
         top: The best classes' indices, the best first, where the policy reveals them.
         logits: The network's outputs as real numbers, where the policy reveals them.
         values: The estimated quantities, of a model whose output is ``value``.
+        shape: The shape of a map, such as (classes, height, width), whose elements `logits` or `values` lists in
+            row-major order; None of what is no map.
         integers: Logits or values as the integers of the fixed-point reference, where the policy reveals them; no part
             of the document.
         mode: The mode that computed the prediction.
@@ -122,6 +124,7 @@ class Prediction:
     labels: list[int] | None = None
     class_names: list[str] | None = None
     integers: list[int] | None = None
+    shape: list[int] | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Prediction:
@@ -142,6 +145,7 @@ class Prediction:
             labels=document.get("labels"),
             class_names=document.get("class_names"),
             integers=document.get("integers"),
+            shape=document.get("shape"),
         )
 
     def document(self) -> dict[str, Any]:
@@ -152,6 +156,12 @@ class Prediction:
     def placed(self, source: str | None, index: int) -> Prediction:
         """The same prediction, named after the file and the place that its input came from."""
         return replace(self, input=source, index=index)
+
+    def of_map(self, shape: Sequence[int]) -> Prediction:
+        """The same prediction of a model whose output is a map of this shape: its logits tell no single label."""
+        if self.logits is not None:
+            return replace(self, label=None, class_name=None, shape=list(shape))
+        return self if self.values is None else replace(self, shape=list(shape))
 
 
 _DOCUMENT_ORDER = (
@@ -165,6 +175,7 @@ _DOCUMENT_ORDER = (
     "top",
     "logits",
     "values",
+    "shape",
     "mode",
     "model",
     "phases",

@@ -10,25 +10,34 @@ from numpy.typing import NDArray
 
 from lanner.errors import InputError
 from lanner.images import decode_image
-from lanner.inputs import as_batch, check_range, fit_rows, no_pictures, read_rows, to_float32
+from lanner.inputs import as_batch, check_range, fit_rows, no_pictures, to_float32
 from lanner.manifest import Manifest
+from lanner.rows import read_rows
 
 _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _NUMPY = b"\x93NUMPY"
 
+#: What to do about a first line that is a header, and about one that may be one.
+_HEADER_FIXES = (
+    "leave this line out, or say that the first line is a header",
+    "say that the first line is a header if it is one; if it is an input, send one input at a time",
+)
 
-def read_upload(content: bytes, manifest: Manifest) -> NDArray[np.float32]:
+
+def read_upload(content: bytes, manifest: Manifest, *, csv_header: bool = False) -> NDArray[np.float32]:
     """Samples of shape (n, *the model's), by the rules for files of the same kind, which the first bytes tell.
+
+    `csv_header` says that the first row of CSV is a header; without it, what looks like one is refused.
 
     Raises:
         InputError: If the bytes are of no known kind, or do not fit the model.
     """
-    batch = _batch_of(content, manifest)
+    batch = _batch_of(content, manifest, csv_header=csv_header)
     check_range(batch, manifest.input)
     return batch
 
 
-def _batch_of(content: bytes, manifest: Manifest) -> NDArray[np.float32]:
+def _batch_of(content: bytes, manifest: Manifest, *, csv_header: bool) -> NDArray[np.float32]:
     entry = manifest.input
     if content.startswith(_PICTURES):
         if manifest.image is None:
@@ -37,13 +46,14 @@ def _batch_of(content: bytes, manifest: Manifest) -> NDArray[np.float32]:
     if content.startswith(_NUMPY):
         return as_batch(_array(content), entry)
     try:
-        rows = read_rows(io.StringIO(content.decode("utf-8-sig"), newline=""), "input")
+        lines = io.StringIO(content.decode("utf-8-sig"), newline="")
+        rows = read_rows(lines, "input", csv_header or None, _HEADER_FIXES)
     except (UnicodeDecodeError, csv.Error):
         kinds = ".npy or CSV" if manifest.image is None else "PNG, JPEG, .npy or CSV"
         raise InputError(
             "this is no picture, no array and no rows of numbers", where="input", fix=f"give a whole {kinds} file"
         ) from None
-    return fit_rows(rows, entry, "input")
+    return fit_rows(to_float32(rows, "input"), entry, "input")
 
 
 def _array(content: bytes) -> NDArray[np.float32]:

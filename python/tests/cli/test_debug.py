@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import lanner as library
 from helpers.models import make_model, random_weights, tiny_classifier, tiny_samples
@@ -52,10 +52,13 @@ def test_precision_that_is_missing_is_found() -> None:
 
 
 def test_an_input_beyond_calibration_is_found() -> None:
-    samples = tiny_samples()
-    dim = samples / np.float32(64)
-    model = library.compile(perceptron(), dim, mode="cheetah", input_range=(-4, 4), allow_imprecise=True)
-    kinds = [departure.kind for departure in diverge(model, samples[0], secure=False).departures]
+    proto = perceptron()
+    samples = np.random.default_rng(1).uniform(-1, 1, (32, 1, 8, 8)).astype(np.float32)
+    model = library.compile(proto, samples, mode="cheetah", input_range=(-2, 2))
+    # Every product of a sum has the same sign, as those of no sample have.
+    first = next(numpy_helper.to_array(tensor) for tensor in proto.graph.initializer if tensor.name == "first")
+    extreme = 2 * np.sign(first[:, 0]).reshape(1, 8, 8).astype(np.float32)
+    kinds = [departure.kind for departure in diverge(model, extreme, secure=False).departures]
     assert set(kinds) <= {"overflow", "calibration", "precision"}
     assert kinds
 

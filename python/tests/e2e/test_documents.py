@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from helpers.documents import ROOT, Block, Story, blocks, check_shown, commands
+from helpers.times import marked
 from lanner.cli.parser import build_parser
 
 DOCS = ROOT / "docs"
@@ -19,6 +21,16 @@ STORIES = [
     for page in (DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md")))
     if any(block.language == "console" for block in blocks(page))
 ]
+stem_of = attrgetter("stem")
+#: Pages whose commands take more than five seconds.
+LONG = {
+    "tutorial",
+    "choose-a-mode",
+    "run-a-server",
+    "find-the-wrong-layer",
+    "keep-a-client-running",
+    "read-the-leakage-report",
+}
 PAGES = [
     ROOT / "README.md",
     ROOT / "deploy" / "README.md",
@@ -28,7 +40,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", STORIES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", marked(STORIES, LONG, stem_of), ids=stem_of)
 def test_page_works_as_it_stands(page: Path, tmp_path: Path) -> None:
     assert Story(tmp_path / "story").tell(page) > 0
 

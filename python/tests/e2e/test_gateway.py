@@ -346,13 +346,23 @@ def test_page_takes_pictures_rows_and_arrays(call: Caller, digit_models: DigitMo
         assert prediction["layers"]
 
 
+def test_page_says_of_the_first_line_of_csv_that_it_is_a_header(call: Caller, digit_models: DigitModels) -> None:
+    row = ",".join(map(str, X[0].ravel().tolist()))
+    for header in (",".join(map(str, range(784))), ",".join(f"pixel {place}" for place in range(784))):
+        content = f"{header}\n{row}\n".encode()
+        told = call("POST", "/ui/predict?model=digits&csv_header=true", content, OCTETS)
+        assert told.document["prediction"]["label"] == digit_models.models["digits"].predict_fixed(X[0]).argmax()
+
+
 @pytest.mark.parametrize(
     ("model", "content", "sentence"),
     [
         ("digits", b"1,2,3", "a row has 3 values"),
         ("digits", b"", "there are no rows"),
         ("digits", b"one,2", "field 1 is no number"),
-        ("digits", b"a,b\n1,2", "this is a header"),
+        ("digits", b"a,b\n1,2", "this is a header; leave this line out, or say that the first line is a header"),
+        ("digits", b"0,1,2\n0.5,0.0,1.0", "this line may be a header of numbers; say that the first line is a header"),
+        ("digits", b"1_0,2", "field 1 has an underscore"),
         ("digits", b"\x00\xff", "no rows of numbers; give a whole PNG, JPEG, .npy or CSV file"),
         ("digits", b"no picture at all", "no rows of numbers; give a whole PNG, JPEG, .npy or CSV file"),
         ("plain", b"import numpy as np\n\nprint(1)\n", "no rows of numbers; give a whole .npy or CSV file"),

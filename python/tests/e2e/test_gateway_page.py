@@ -194,6 +194,19 @@ def test_file_is_dropped_anywhere(
     assert answered(tab) == NAMES[digit_models.models["digits"].predict_fixed(X[1]).argmax()]
 
 
+def test_box_says_that_the_first_line_of_csv_is_a_header(
+    tab: Tab, gate: Serving, digit_models: DigitModels, tmp_path: Path
+) -> None:
+    opened(tab, gate, PHONE)
+    rows = [range(784), X[0].ravel().tolist()]
+    (tmp_path / "row.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    tab.drop_files("model-facts", [tmp_path / "row.csv"])
+    tab.wait("document.getElementById('chosen').files.length === 1")
+    tab.click("csv-header")
+    tab.click("send")
+    assert answered(tab) == NAMES[digit_models.models["digits"].predict_fixed(X[0]).argmax()]
+
+
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_file_of_no_kind_is_told_of_in_view(tab: Tab, gate: Serving, tmp_path: Path, size: tuple[int, int]) -> None:
     opened(tab, gate, size)

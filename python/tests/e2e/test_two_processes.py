@@ -18,6 +18,7 @@ from PIL import Image
 import lanner as library
 from helpers.models import tiny_classifier, tiny_samples
 from helpers.processes import HUNG, lanner, serving
+from helpers.times import marked
 from lanner import ImageDescription, Model, load
 from lanner.datasets import load_digits
 from lanner.embedded import compile_embedded
@@ -225,7 +226,7 @@ def test_demo_shows_people_labels_and_costs() -> None:
         assert word in result.stdout
 
 
-@pytest.mark.parametrize("name", ["mnist_c", "mnist_d"])
+@pytest.mark.parametrize("name", marked(["mnist_c", "mnist_d"], {"mnist_d"}))
 def test_evaluate_agrees_with_the_reference_on_fifty_digits(tmp_path: Path, name: str) -> None:
     x, y = load_digits("test")
     np.savez(tmp_path / "digits.npz", x=x, y=y)

@@ -157,6 +157,7 @@ def test_clean_environment_has_nothing_of_onnx(installed: Installed) -> None:
     assert {lack["package"] for lack in document["missing"]} == set(OPTIONAL)
 
 
+@pytest.mark.slow
 def test_client_and_server_work_without_extras(installed: Installed, tiny_label: Path, tmp_path: Path) -> None:
     x = tmp_path / "x.npy"
     np.save(x, tiny_samples(2, seed=5))

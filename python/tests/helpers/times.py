@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Container, Generator, Iterable
+from typing import TypeVar
 
 import pytest
 
@@ -12,6 +13,14 @@ MOST_SECONDS = 5.0
 
 #: How many times as long the same test may take on a slow or a busy machine.
 ALLOWANCE = 2.0
+
+
+T = TypeVar("T")
+
+
+def marked(values: Iterable[T], slow: Container[str], name: Callable[[T], str] = str) -> list[object]:
+    """Values for ``parametrize``, of which those with these names make a test ``slow``."""
+    return [pytest.param(value, marks=pytest.mark.slow) if name(value) in slow else value for value in values]
 
 
 @pytest.hookimpl(wrapper=True)

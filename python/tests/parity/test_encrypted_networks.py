@@ -64,6 +64,7 @@ def test_every_score_of_a_network_on_ciphertexts_equals_the_reference(tmp_path: 
     )
 
 
+@pytest.mark.slow
 def test_samples_of_one_request_have_scores_of_their_own(tmp_path: Path) -> None:
     x = np.random.default_rng(5).random((40, 1, 12, 12), dtype=np.float32)
     model = lanner.compile(squares(tmp_path / "squares.onnx"), x, mode="spectral", output="logits", batch=8)
@@ -115,6 +116,7 @@ def with_relus(path: Path, pool: str, **padding: Any) -> Path:  # noqa: ANN401 -
     return save_model(path, make_model(nodes, (1, 1, 10, 10), tensors))
 
 
+@pytest.mark.slow
 def test_relus_give_way_to_quadratics_where_that_is_asked(tmp_path: Path) -> None:
     x = np.random.default_rng(5).normal(size=(60, 1, 10, 10)).astype(np.float32)
     path = with_relus(tmp_path / "relus.onnx", "AveragePool")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lanner
+from helpers.times import marked
 from lanner.benchmarks.kernel_times import Measured, fitted, shares
 from lanner.capacity import Machine
 from lanner.embedded import compile_embedded
@@ -30,7 +31,7 @@ def embedded(mode: str) -> lanner.Model:
     return compile_embedded("mnist_d", mode)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", marked(MODES, {"spectral"}))
 def test_bytes_and_rounds_are_those_of_a_run(mode: str) -> None:
     from lanner.datasets import load_digits
 
@@ -56,6 +57,7 @@ def test_a_slower_network_costs_its_round_trips_and_bytes(tmp_path: Path) -> Non
         assert there.seconds - here.seconds == pytest.approx(here.bytes * 8 / 100e6 + here.rounds * 0.04)
 
 
+@pytest.mark.slow
 def test_every_protocol_of_the_package_has_times(tmp_path: Path) -> None:
     for mode in MODES:
         found = embedded(mode).estimate(state_dir=tmp_path)

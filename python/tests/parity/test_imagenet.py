@@ -7,6 +7,7 @@ import onnxruntime
 import pytest
 
 import lanner
+from helpers.times import marked
 from lanner.benchmarks.imagenet import NETWORKS, imagenet_model
 
 #: The smallest images that each network's pools leave something of.
@@ -15,7 +16,7 @@ SIDES = {"alexnet": 64}
 CLASSES = 10
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", marked(NETWORKS, {"alexnet", "densenet121", "resnet18", "resnet50"}))
 def test_small_images_are_classified_as_onnxruntime_does_and_in_private_alike(name: str) -> None:
     side = SIDES.get(name, 32)
     proto = imagenet_model(name, side, CLASSES)

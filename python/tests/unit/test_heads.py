@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from helpers.heads import network, rows
 from lanner import compile as compile_model
 from lanner.errors import MisuseError, ModelError, UnsupportedOpError
-from lanner.heads import Ending, Head, choose_policy
+from lanner.heads import Ending, Form, Head, choose_policy
 from lanner.onnx.ending import find_end
 from lanner.onnx.outputs import choose_output, find_scores
 
@@ -69,6 +69,53 @@ def test_a_policy_that_does_not_go_with_the_end_is_misuse(
 ) -> None:
     with pytest.raises(MisuseError, match=reason):
         choose_policy(Head(ending), scores, wanted)
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "form"),
+    [
+        ((3, 4, 5), (1, 4, 5), Form.MAP),
+        ((1, 4, 5), (1, 8, 10), Form.MAP),
+        ((7, 12), (7, 3), Form.MAP),
+        ((12, 1, 1), (3, 8, 8), Form.SCORES),
+        ((1, 1, 12), (3, 8, 8), Form.SCORES),
+        ((12,), (12,), Form.LIKE_INPUT),
+        ((12,), (3, 2, 2), Form.LIKE_INPUT),
+        ((1,), (1,), Form.SCORES),
+    ],
+)
+def test_a_map_has_several_places(shape: tuple[int, ...], given: tuple[int, ...], form: Form) -> None:
+    assert Form.of(shape, given) is form
+
+
+@pytest.mark.parametrize(
+    ("ending", "form", "classes", "wanted", "output"),
+    [
+        (NONE, Form.MAP, None, None, "value"),
+        (SOFTMAX, Form.MAP, ("a", "b"), None, "value"),
+        (SIGMOID, Form.MAP, None, None, "value"),
+        (SIGMOID, Form.MAP, None, "label", "labels"),
+        (NONE, Form.MAP, None, "logits", "logits"),
+        (NONE, Form.LIKE_INPUT, None, None, "value"),
+        (SIGMOID, Form.LIKE_INPUT, None, None, "value"),
+        (SOFTMAX, Form.LIKE_INPUT, None, None, "label"),
+        (NONE, Form.LIKE_INPUT, ("a", "b"), None, "label"),
+        (NONE, Form.LIKE_INPUT, None, "label", "label"),
+    ],
+)
+def test_of_a_map_the_client_learns_the_values(
+    ending: Ending, form: Form, classes: tuple[str, ...] | None, wanted: str | None, output: str
+) -> None:
+    policy = choose_policy(Head(ending, classes), 12, wanted, form)
+    assert policy.output == output
+    assert bool(policy.notes) == (output in ("value", "labels"))
+
+
+@pytest.mark.parametrize("wanted", ["label", "probability", "top-k"])
+def test_no_single_label_is_told_of_a_map(wanted: str) -> None:
+    with pytest.raises(MisuseError, match="is a map") as caught:
+        choose_policy(Head(SOFTMAX), 12, wanted, Form.MAP)
+    assert "choose value" in str(caught.value.fix)
 
 
 INTEGER, FLOAT = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT

@@ -55,7 +55,6 @@ def conditional() -> onnx.ModelProto:
 
 UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "operator": (single("Sin"), "operator Sin"),
-    "softmax over space": (single("Softmax", axis=2), "axis of Softmax"),
     "dilated pool": (single("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]), "dilations of MaxPool"),
     "kernel of one axis on an image": (single("MaxPool", kernel_shape=[2]), "kernel_shape of MaxPool"),
     "flatten elsewhere": (single("Flatten", axis=2), "axis of Flatten"),

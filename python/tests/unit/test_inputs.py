@@ -120,6 +120,9 @@ def test_a_picture_needs_a_description(tmp_path: Path) -> None:
         ("x.csv", b"1,5;2,5\n", "line 1: field 2 is several numbers"),
         ("x.csv", b"1\t2\n", "line 1: field 1 is several numbers"),
         ("x.csv", b"1,2\na,b\n", "line 2: field 1 is no number"),
+        ("x.csv", b"1_0,2\n", "line 1: field 1 has an underscore, or digits other than 0 to 9"),
+        ("x.csv", b"1,2\n1,2_0.5\n", "line 2: field 2 has an underscore"),
+        ("x.csv", "1,\u0663\n".encode(), "line 1: field 2 has an underscore, or digits other than 0 to 9"),
         ("x.csv", b"a,b\nc,d\n1,2\n", "cannot be read as CSV .its first lines have no numbers"),
         ("x.csv", b"\x89PNG\r\n", "cannot be read as CSV"),
         ("x.csv", b"1,2\n3\n", "row 2 has 1 value,"),
@@ -145,6 +148,67 @@ def test_what_stands_in_a_row_is_not_repeated(tmp_path: Path) -> None:
             with pytest.raises(InputError) as caught:
                 read_sources([tmp_path / "x.csv"])
             assert "41" not in str(caught.value).removeprefix(str(tmp_path))
+
+
+#: Files whose first line names columns by numbers: their places, years, wavelengths, places on a grid.
+HEADERS = {
+    "places from 0, as pandas writes them": "0,1,2\n0.5,0.1,0.7\n",
+    "places from 1 above whole numbers": "1,2,3,4\n7,0,3,3\n1,2,3,4\n",
+    "years": "2005,2012,2019\n0.5,1.0,2e-3\n",
+    "wavelengths": "400.0,402.5,405.0\n0.5,1.0,2.0\n",
+    "one column": "0\n0.25\n0.5\n",
+    "two columns": "\n0,1\n0.25,0.0\n",
+}
+
+#: Files of inputs alone.
+INPUTS = {
+    "whole numbers": "3,1,2\n0,0,1\n",
+    "whole numbers first, and elsewhere": "3,1,2\n0.5,1,2\n",
+    "an empty picture first": "0,0,0\n0.5,0.25,0.5\n",
+    "rows that all count": "0,1,2\n3,4,5\n",
+    "one row": "0,1,2\n",
+    "bits": "0,1\n1,1\n",
+    "signs and exponents": "+1e2,-.5, 3. \n1,2,3\n",
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_header_of_numbers_is_refused_until_someone_says_what_it_is(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(HEADERS[case])
+    line = 2 if HEADERS[case].startswith("\n") else 1
+    with pytest.raises(InputError) as caught:
+        read_sources([path])
+    assert caught.value.what == "this line may be a header of numbers"
+    assert caught.value.where == f"{path}, line {line}"
+    assert "--csv-header" in str(caught.value.fix)
+    every = np.loadtxt(path, delimiter=",", ndmin=2)
+    for header, rows in ((True, every[1:]), (False, every)):
+        (source,) = read_sources([path], header)
+        assert source.values is not None
+        assert np.array_equal(source.values, rows.astype(np.float32))
+
+
+@pytest.mark.parametrize("case", INPUTS)
+def test_inputs_are_not_taken_for_a_header(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(INPUTS[case])
+    (source,) = read_sources([path])
+    assert source.values is not None
+    assert np.array_equal(source.values, np.loadtxt(path, delimiter=",", ndmin=2))
+
+
+def test_header_of_names_is_left_out_where_someone_says_that_it_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("age,2,pulse\n0.5,1,2\n")
+    (source,) = read_sources([path], csv_header=True)
+    assert source.values is not None
+    assert source.values.tolist() == [[0.5, 1, 2]]
+    with pytest.raises(InputError, match="line 1: field 1 is no number"):
+        read_sources([path], csv_header=False)
+    path.write_text("age,pulse\n")
+    with pytest.raises(InputError, match="there are no rows"):
+        read_sources([path], csv_header=True)
 
 
 def test_missing_file_and_member_are_named(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ DOCUMENT = {
     "top": None,
     "logits": None,
     "values": None,
+    "shape": None,
     "mode": "gazelle",
     "model": "mnist_d",
     "phases": {"setup": COST, "offline": COST, "online": COST},

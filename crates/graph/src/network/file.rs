@@ -23,6 +23,9 @@ pub struct NetworkManifest {
     /// Calibration samples that no ring holds.
     #[serde(default)]
     set_aside: usize,
+    /// Inputs that the compiler made beside the samples.
+    #[serde(default, skip_serializing_if = "is_none")]
+    made: usize,
     /// What was asked, and what it reaches on the calibration samples.
     #[serde(default)]
     reached: Option<Reached>,
@@ -56,8 +59,9 @@ impl Network {
     /// [`CompileError::TensorFile`] if the weights are too large for the format.
     pub fn to_parts(&self) -> Result<(NetworkManifest, Vec<u8>), CompileError> {
         let values = (0..self.values.len()).map(|value| self.seen(value)).collect();
-        let (format_version, public, set_aside) = (FORMAT_VERSION, self.public.clone(), self.set_aside);
-        let manifest = NetworkManifest { format_version, public, values, set_aside, reached: self.reached };
+        let (format_version, public) = (FORMAT_VERSION, self.public.clone());
+        let Self { set_aside, made, reached, .. } = *self;
+        let manifest = NetworkManifest { format_version, public, values, set_aside, made, reached };
         Ok((manifest, encode(&self.weights, self.public.is_wide())?))
     }
 
@@ -66,7 +70,7 @@ impl Network {
     /// # Errors
     /// [`CompileError`] if the bytes are damaged or the parts contradict each other.
     pub fn from_parts(manifest: NetworkManifest, weights: &[u8]) -> Result<Self, CompileError> {
-        let NetworkManifest { format_version, public, values, set_aside, reached } = manifest;
+        let NetworkManifest { format_version, public, values, set_aside, made, reached } = manifest;
         if format_version != FORMAT_VERSION {
             let found = format_version;
             return Err(CompileError::FormatVersion {
@@ -76,9 +80,15 @@ impl Network {
             });
         }
         let weights = decode(&public, weights)?;
-        let network = Self::new(public, weights, &values)?.with_set_aside(set_aside);
+        let network = Self::new(public, weights, &values)?.with_set_aside(set_aside).with_made(made);
         Ok(Self { reached, ..network })
     }
+}
+
+/// Whether a file need not say a count.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 fn encode(weights: &BTreeMap<usize, LinearWeights>, are_wide: bool) -> Result<Vec<u8>, CompileError> {

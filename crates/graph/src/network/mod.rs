@@ -51,6 +51,7 @@ pub struct Network {
     weights: BTreeMap<usize, LinearWeights>,
     values: Vec<ValueReport>,
     set_aside: usize,
+    made: usize,
     reached: Option<Reached>,
 }
 
@@ -68,13 +69,19 @@ impl Network {
         machine_bounds(&public, &weights)?;
         let bounds = propagate(&public, Some(&weights))?;
         let values = report::join(&public, &bounds, &weights, calibrated)?;
-        Ok(Self { public, weights, values, set_aside: 0, reached: None })
+        Ok(Self { public, weights, values, set_aside: 0, made: 0, reached: None })
     }
 
     /// The network, compiled without a given number of its calibration samples.
     #[must_use]
     pub(crate) fn with_set_aside(self, set_aside: usize) -> Self {
         Self { set_aside, ..self }
+    }
+
+    /// The network, compiled with a given number of inputs of the compiler's own making beside its calibration samples.
+    #[must_use]
+    pub(crate) fn with_made(self, made: usize) -> Self {
+        Self { made, ..self }
     }
 
     /// The network, with what it reaches on its calibration samples.
@@ -123,5 +130,12 @@ impl Network {
     #[must_use]
     pub const fn set_aside(&self) -> usize {
         self.set_aside
+    }
+
+    /// How many inputs the compiler made where the calibration samples covered little of a stated range: the network has room for them, and its
+    /// precision is measured on them, too. None where there was not room for both.
+    #[must_use]
+    pub const fn made(&self) -> usize {
+        self.made
     }
 }

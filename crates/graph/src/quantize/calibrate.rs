@@ -1,7 +1,7 @@
 //! The ranges that values take on the calibration samples.
 
 use super::outlier::typical;
-use super::trace::{Trace, Tracer, refuse};
+use super::trace::{OwnCores, Trace, Tracer, refuse};
 use crate::float::FloatExecutor;
 use crate::network::{Calibrated, Network};
 use crate::pass::Draft;
@@ -45,8 +45,10 @@ impl Range {
 pub(super) struct Observed {
     /// For each sample the smallest and the largest of every value: the input's, then each node's.
     pub(super) ends: Vec<Vec<[f64; 2]>>,
-    /// For each sample its scores.
+    /// For each sample its scores; behind them those of inputs that were made.
     pub(super) scores: Vec<Vec<f32>>,
+    /// As `ends`, for each input that was made.
+    pub(super) made: Vec<Vec<[f64; 2]>>,
 }
 
 /// What is known of a value in the float graph.
@@ -81,8 +83,21 @@ pub(super) fn samples<'s>(draft: &Draft, calibration: &'s [f32]) -> Result<Sampl
 
 /// Runs the float graph on the samples.
 pub(super) fn observe(draft: &Draft, samples: &Samples<'_>) -> Result<Observed, CompileError> {
+    let each = observe_each(draft, samples)?.into_iter().collect::<Result<Vec<_>, CompileError>>()?;
+    let (ends, scores) = each.into_iter().unzip();
+    Ok(Observed { ends, scores, made: Vec::new() })
+}
+
+/// The ends of every value, and the scores.
+pub(super) type OfSample = (Vec<[f64; 2]>, Vec<f32>);
+
+/// Runs the float graph on each sample, whatever others make of it.
+pub(super) fn observe_each(
+    draft: &Draft,
+    samples: &Samples<'_>,
+) -> Result<Vec<Result<OfSample, CompileError>>, CompileError> {
     let executor = FloatExecutor::new(&draft.graph, &draft.tensors)?;
-    let each = cores::map(samples, |(number, sample)| {
+    Ok(cores::map(samples, |(number, sample)| {
         let values = executor.run_all(sample).map_err(|error| refuse(*number, &error))?;
         let ends = values.iter().enumerate().map(|(id, values)| {
             ends_of(values).ok_or_else(|| {
@@ -92,10 +107,7 @@ pub(super) fn observe(draft: &Draft, samples: &Samples<'_>) -> Result<Observed, 
             })
         });
         Ok((ends.collect::<Result<_, _>>()?, values.last().cloned().unwrap_or_default()))
-    });
-    let each = each.into_iter().collect::<Result<Vec<_>, CompileError>>()?;
-    let (ends, scores) = each.into_iter().unzip();
-    Ok(Observed { ends, scores })
+    }))
 }
 
 /// The smallest and the largest of finite values.
@@ -111,10 +123,11 @@ impl Observed {
         self.ends.iter().map(|sample| Range::over(sample[value]).magnitude()).collect()
     }
 
-    /// What is known of every value from these samples.
+    /// What is known of every value from these samples and from what was made.
     pub(super) fn seen(&self, samples: &Samples<'_>) -> Vec<Seen> {
         let of_value = |value: usize| {
-            let ends = samples.iter().map(|(number, _)| self.ends[*number][value]);
+            let made = self.made.iter().map(|ends| halved(ends[value]));
+            let ends = samples.iter().map(|(number, _)| self.ends[*number][value]).chain(made);
             let ends = ends.fold([f64::INFINITY, f64::NEG_INFINITY], |a, b| [a[0].min(b[0]), a[1].max(b[1])]);
             let range = Range::over(ends);
             Seen { range, ends, typical: range.within(typical(&self.magnitudes(value))) }
@@ -123,12 +136,28 @@ impl Observed {
     }
 }
 
-/// The integer range of every value over the samples, with the scales that the network holds; and the scores of each sample.
+/// What doubling makes these ends of, or wider ones: inputs that are made lie at the ends of the range already, and are given no room beyond.
+fn halved([low, high]: [f64; 2]) -> [f64; 2] {
+    [if low < 0.0 { low / 2.0 } else { 2.0 * low }, if high > 0.0 { high / 2.0 } else { 2.0 * high }]
+}
+
+/// What a network makes of samples, in integers.
+pub(super) struct Measured {
+    /// Of every value, with the scale that the network holds.
+    pub(super) ranges: Vec<Calibrated>,
+    /// Of each sample, in order.
+    pub(super) scores: Vec<Vec<i128>>,
+    /// Of each input that was made.
+    pub(super) made: Vec<Vec<i128>>,
+}
+
+/// The integer range of every value over the samples and, halved, over what was made; and the scores.
 pub(super) fn integer_ranges(
     network: &Network,
     samples: &Samples<'_>,
+    made: &Samples<'_>,
     tracer: &dyn Tracer,
-) -> Result<(Vec<Calibrated>, Vec<Vec<i128>>), CompileError> {
+) -> Result<Measured, CompileError> {
     let unseen = |value: &crate::network::ValueReport| Calibrated {
         scale: value.scale,
         low: 0,
@@ -145,5 +174,15 @@ pub(super) fn integer_ranges(
         }
         all_scores.push(scores);
     }
-    Ok((ranges, all_scores))
+    let mut made_scores = Vec::with_capacity(made.len());
+    // They are few, and others have the samples alone.
+    for Trace { ends, scores } in OwnCores.traces(network, made)? {
+        for (range, [low, high]) in ranges.iter_mut().zip(ends) {
+            // Rounded away from 0.
+            range.low = range.low.min(low.div_euclid(2));
+            range.high = range.high.max((high + 1).div_euclid(2));
+        }
+        made_scores.push(scores);
+    }
+    Ok(Measured { ranges, scores: all_scores, made: made_scores })
 }

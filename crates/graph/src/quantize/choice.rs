@@ -1,6 +1,6 @@
 //! Which squares take sums whole, which saves a circuit, and which take them rescaled.
 
-use super::calibrate::{Samples, integer_ranges};
+use super::calibrate::{Measured, Samples, integer_ranges};
 use super::lower::{Source, lower};
 use super::structure::{SquareBits, Squares, Structure};
 use super::trace::Tracer;
@@ -20,6 +20,8 @@ pub(super) struct Choice<'a> {
     pub(super) source: Source<'a>,
     pub(super) head: Head,
     pub(super) samples: Samples<'a>,
+    /// What was made beside them.
+    pub(super) made: Samples<'a>,
     pub(super) tracer: &'a dyn Tracer,
     /// The float graph's scores of every sample, by number.
     pub(super) scores: &'a [Vec<f32>],
@@ -30,6 +32,8 @@ pub(super) struct Chosen {
     pub(super) network: Network,
     /// Of each sample, in order.
     pub(super) scores: Vec<Vec<i128>>,
+    /// Of each input that was made.
+    pub(super) made: Vec<Vec<i128>>,
     /// Of the scores, relative to their spread over the samples.
     error: f64,
 }
@@ -114,16 +118,17 @@ impl Choice<'_> {
             for slack in SLACK {
                 let lowered = lower(&self.source, &structure, slack, &least)?;
                 let provisional = lowered.network(self.head, None)?;
-                let (measured, scores) = integer_ranges(&provisional, &self.samples, self.tracer)?;
-                let mut overflows = overflows(&provisional, &measured);
+                let Measured { ranges, scores, made } =
+                    integer_ranges(&provisional, &self.samples, &self.made, self.tracer)?;
+                let mut overflows = overflows(&provisional, &ranges);
                 if overflows.is_empty() {
-                    let network = self.narrowed(lowered.network(self.head, Some(&measured))?)?;
+                    let network = self.narrowed(lowered.network(self.head, Some(&ranges))?)?;
                     // Coarse integers may take more bits than the floats that shifts were chosen on.
                     if slack < SLACK[SLACK.len() - 1] && !self.keeps_few(&network) {
                         continue;
                     }
                     let error = self.error(&scores, network.output_scale());
-                    return Ok(Chosen { network, scores, error });
+                    return Ok(Chosen { network, scores, made, error });
                 }
                 // More slack may do for the others, once these have their room.
                 let beyond_slack = overflows.iter().any(Overflow::is_beyond_slack);

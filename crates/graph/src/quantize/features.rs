@@ -169,7 +169,7 @@ fn helps(
 }
 
 /// The number `index` of a fixed sequence like one of uniform numbers in [0, 1): `SplitMix64`.
-fn draw(index: u64) -> f64 {
+pub(super) fn draw(index: u64) -> f64 {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

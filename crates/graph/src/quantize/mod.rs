@@ -14,6 +14,7 @@ mod fits;
 mod item;
 mod layer;
 mod lower;
+mod made;
 mod outlier;
 mod outline;
 mod precision;

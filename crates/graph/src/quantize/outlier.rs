@@ -60,7 +60,7 @@ mod tests {
 
     fn observed(magnitudes: &[f64]) -> Observed {
         let ends = |high: &f64| vec![[0.0, 1.0], [-1.0, *high]];
-        Observed { ends: magnitudes.iter().map(ends).collect(), scores: Vec::new() }
+        Observed { ends: magnitudes.iter().map(ends).collect(), scores: Vec::new(), made: Vec::new() }
     }
 
     #[test]

@@ -87,6 +87,12 @@ impl Reached {
         percent(self.error)
     }
 
+    /// The same where inputs that were made count, too: as an error, and as labels lost, but as no samples.
+    pub(super) fn with_made(self, made: &Self) -> Self {
+        let labels_lost = self.labels_lost + made.labels_lost;
+        Self { error: self.error.max(made.error), labels_lost, ..self }
+    }
+
     /// Whether it is what was asked.
     #[must_use]
     pub fn is_met(&self) -> bool {

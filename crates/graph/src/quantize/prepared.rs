@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 
 use super::bits::LayerBits;
-use super::calibrate::{Observed, Range, Samples, observe, samples};
+use super::calibrate::{Observed, Range, Samples, observe, observe_each, samples};
 use super::choice::{Choice, Chosen};
 use super::features::{CodedInput, Coding, prepare_input};
 use super::fits::Fits;
 use super::item::{Action, Item, items, only_polynomials};
 use super::lower::Source;
 use super::trace::{Calibration, Tracer};
-use super::{QuantizationOptions, outlier};
+use super::{QuantizationOptions, made, outlier};
 use crate::fit;
 use crate::float::FloatExecutor;
-use crate::graph::{Graph, Op};
+use crate::graph::{Graph, Node, Op};
 use crate::network::Head;
 use crate::pass::{self, Draft};
 use crate::tensor::{Tensor, Tensors};
@@ -28,6 +28,8 @@ pub(super) struct Prepared<'c> {
     /// All samples, one after the other, as the draft takes them where it does not take them as they are.
     coded: Option<Vec<f32>>,
     coding: Option<Coding>,
+    /// Inputs of the compiler's own making.
+    made: Vec<Vec<f32>>,
     pub(super) observed: Observed,
     /// Polynomials found for functions.
     functions: fit::FitCache,
@@ -41,6 +43,7 @@ pub(super) struct Part<'p> {
     input: Range,
     input_ends: [f64; 2],
     pub(super) samples: Samples<'p>,
+    pub(super) made: Samples<'p>,
     pub(super) set_aside: usize,
 }
 
@@ -67,9 +70,70 @@ impl<'c> Prepared<'c> {
             tracer,
             coded,
             coding,
+            made: Vec::new(),
             observed,
             functions: fit::FitCache::default(),
         })
+    }
+
+    /// The same with inputs of the compiler's own making, where the range of inputs is stated and the samples cover little of it. Those that
+    /// the float graph makes nothing finite of are left out.
+    ///
+    /// # Errors
+    /// [`CompileError`] if the graph is damaged.
+    pub(super) fn widened(
+        mut self,
+        options: &QuantizationOptions,
+        most: usize,
+    ) -> Result<Self, CompileError> {
+        let Some(range) = options.input_range.filter(|_| self.covers_little(options)) else {
+            return Ok(self);
+        };
+        let shape = &self.draft.graph.inputs[0].shape;
+        let count = (most / self.products()?.max(1)).clamp(made::FEW, made::MOST);
+        let inputs = made::inputs(shape, range, count);
+        let numbered = inputs.iter().enumerate().map(|(number, input)| (number, &input[..])).collect();
+        let observed = observe_each(&self.draft, &numbered)?;
+        for (input, observed) in inputs.into_iter().zip(observed) {
+            let Ok((ends, scores)) = observed else { continue };
+            self.observed.made.push(ends);
+            self.observed.scores.push(scores);
+            self.made.push(input);
+        }
+        Ok(self)
+    }
+
+    /// Whether the range of inputs is stated, and the samples cover little of it.
+    pub(super) fn covers_little(&self, options: &QuantizationOptions) -> bool {
+        let given: Vec<&[f32]> = self.samples.iter().map(|(_, sample)| *sample).collect();
+        options.input_range.is_some_and(|range| made::is_sparse(made::covered(&given, range)))
+    }
+
+    /// The same without what was made; none if nothing was.
+    pub(super) fn narrow(mut self) -> Option<Self> {
+        self.observed.scores.truncate(self.samples.len());
+        self.observed.made.clear();
+        (!std::mem::take(&mut self.made).is_empty()).then_some(self)
+    }
+
+    /// How many inputs were made.
+    pub(super) fn made(&self) -> usize {
+        self.made.len()
+    }
+
+    /// How many products of weights and activations a sample takes.
+    fn products(&self) -> Result<usize, CompileError> {
+        self.over_layers(|weights, shape| weights * shape.iter().skip(1).product::<usize>())
+    }
+
+    /// The sum, over all layers, of what follows from the number of weights and the output's shape.
+    fn over_layers(&self, count: impl Fn(usize, &[usize]) -> usize) -> Result<usize, CompileError> {
+        let Draft { graph, tensors, shapes, .. } = &self.draft;
+        let of_node = |node: &Node| {
+            let (Op::Conv { weight, .. } | Op::MatMul { weight, .. }) = &node.op else { return Ok(0) };
+            Ok(count(tensors.of_node(&node.name, weight)?.data().len(), &shapes[&node.name]))
+        };
+        graph.nodes.iter().map(of_node).sum()
     }
 
     /// The samples without the first few of those that run away: all of them first, then one less each time.
@@ -92,7 +156,9 @@ impl<'c> Prepared<'c> {
         let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
         let input_ends = options.input_range.unwrap_or(seen[0].ends);
         let set_aside = self.samples.len() - samples.len();
-        Ok(Part { prepared: self, items, fits, input, input_ends, samples, set_aside })
+        let numbered = self.made.iter().enumerate();
+        let made = numbered.map(|(index, input)| (self.samples.len() + index, &input[..])).collect();
+        Ok(Part { prepared: self, items, fits, input, input_ends, samples, made, set_aside })
     }
 }
 
@@ -106,7 +172,9 @@ impl<'p> Part<'p> {
     ) -> Result<Chosen, CompileError> {
         let Prepared { head, observed, tracer, .. } = self.prepared;
         let source = self.source(options, bits);
-        Choice { source, head: *head, samples, tracer: *tracer, scores: &observed.scores }.fewest_circuits()
+        let made = self.made.clone();
+        Choice { source, head: *head, samples, made, tracer: *tracer, scores: &observed.scores }
+            .fewest_circuits()
     }
 
     /// What is lowered.
@@ -162,23 +230,11 @@ impl<'p> Part<'p> {
 
     /// How many products of weights and activations a sample takes.
     pub(super) fn products(&self) -> Result<usize, CompileError> {
-        self.over_layers(|weights, shape| weights * shape.iter().skip(1).product::<usize>())
+        self.prepared.products()
     }
 
     /// How many weights there are.
     pub(super) fn weights(&self) -> Result<usize, CompileError> {
-        self.over_layers(|weights, _| weights)
-    }
-
-    /// The sum, over all layers, of what follows from the number of weights and the output's shape.
-    fn over_layers(&self, count: impl Fn(usize, &[usize]) -> usize) -> Result<usize, CompileError> {
-        let Draft { graph, tensors, .. } = &self.prepared.draft;
-        let of_item = |item: &Item<'_>| {
-            let Action::Layer { node, .. } = item.action else { return Ok(0) };
-            let node = &graph.nodes[node];
-            let (Op::Conv { weight, .. } | Op::MatMul { weight, .. }) = &node.op else { return Ok(0) };
-            Ok(count(tensors.of_node(&node.name, weight)?.data().len(), &item.shape))
-        };
-        self.items.iter().map(of_item).sum()
+        self.prepared.over_layers(|weights, _| weights)
     }
 }

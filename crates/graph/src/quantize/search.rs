@@ -56,8 +56,25 @@ pub fn compile_to<'c>(
     check_aim(aim.precision)?;
     let watched = Watched::new(calibration.tracer);
     let calibration = Calibration { tracer: &watched, ..calibration };
-    let prepared = Prepared::new(graph, tensors, calibration, &options)?;
-    watched.unless_failed(search(&prepared, &options, aim, cost))
+    let prepared = Prepared::new(graph, tensors, calibration, &options)?.widened(&options, PRODUCTS)?;
+    let found = watched.unless_failed(search(&prepared, &options, aim, cost));
+    if found.as_ref().is_ok_and(|found| !found.falls_short) {
+        return found.map(|found| found.network);
+    }
+    // What was made may ask for more than there is room for.
+    let Some(narrow) = prepared.narrow() else { return found.map(|found| found.network) };
+    let again = watched.unless_failed(search(&narrow, &options, aim, cost));
+    match (found, again) {
+        (Ok(found), again) if again.as_ref().map_or(true, |again| again.falls_short) => Ok(found.network),
+        (_, again) => again.map(|again| again.network),
+    }
+}
+
+/// What a search ends with.
+struct Outcome {
+    network: Network,
+    /// Whether it misses the precision, or the mode has no room for it.
+    falls_short: bool,
 }
 
 /// As [`compile_to`], of what is prepared.
@@ -66,14 +83,17 @@ fn search(
     options: &QuantizationOptions,
     aim: Aim,
     cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
-) -> Result<Network, CompileError> {
+) -> Result<Outcome, CompileError> {
     let mut outcome = Err(super::refuse_all());
     for kept in prepared.kept() {
         let part = prepared.part(kept, options)?;
         let closeness = Closeness::new(&prepared.observed.scores, &part.samples, aim);
         let closeness = closeness.rounded_to(options.output_unit);
+        let all = part.samples.iter().chain(&part.made).copied().collect();
+        let of_made = (!part.made.is_empty())
+            .then(|| Closeness::new(&prepared.observed.scores, &all, aim).rounded_to(options.output_unit));
         let most = Precision::MOST_BITS;
-        let search = Search { part: &part, options, closeness, cost, most, limit: None };
+        let search = Search { part: &part, options, closeness, of_made, cost, most, limit: None };
         outcome = search.run(aim.precision).map(|found| found.with_set_aside(part.set_aside));
         if !is_narrow(&outcome) {
             break;
@@ -85,9 +105,11 @@ fn search(
         let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
         let (bits, asked) = (best.bits, aim.precision.to_string());
         let (lost, reached) = (reached.labels_lost, percent(reached.error));
-        return Err(CompileError::Precision { node, bits, asked, reached, lost });
+        let sparse = prepared.covers_little(options);
+        return Err(CompileError::Precision { node, bits, asked, reached, lost, sparse });
     }
-    Ok(best.network.with_reached(reached))
+    let falls_short = !reached.is_met() || best.cost == u64::MAX;
+    Ok(Outcome { network: best.network.with_reached(reached).with_made(prepared.made()), falls_short })
 }
 
 fn check_aim(precision: Precision) -> Result<(), CompileError> {
@@ -188,6 +210,8 @@ pub(super) struct Search<'a> {
     pub(super) part: &'a Part<'a>,
     pub(super) options: &'a QuantizationOptions,
     closeness: Closeness<'a>,
+    /// The same for what was made, held against the samples and one another.
+    of_made: Option<Closeness<'a>>,
     cost: &'a dyn Fn(&PublicNetwork) -> Result<u64, String>,
     /// The most bits that are not known to be too many.
     most: u32,
@@ -306,8 +330,12 @@ impl<'a> Search<'a> {
         bits: u32,
         samples: &Samples<'_>,
     ) -> Result<Candidate, Refusal> {
-        let Chosen { network, scores, .. } = self.part.choose(options, layers, samples.clone())?;
-        let measured = self.closeness.measure(samples, &scores, network.output_scale());
+        let Chosen { network, scores, made, .. } = self.part.choose(options, layers, samples.clone())?;
+        let mut measured = self.closeness.measure(samples, &scores, network.output_scale());
+        if let Some(closeness) = &self.of_made {
+            let of_made = closeness.measure(&self.part.made, &made, network.output_scale());
+            measured.reached = measured.reached.with_made(&of_made.reached);
+        }
         Ok(Candidate { network, bits, measured, cost: 0 })
     }
 

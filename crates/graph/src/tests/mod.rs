@@ -8,6 +8,7 @@ mod files;
 mod functions;
 mod kernels;
 mod lookups;
+mod made;
 mod operators;
 mod parallel;
 mod passes;

@@ -24,6 +24,28 @@ from lanner.trust import Trust, parse_address
 KINDS = "a .npy, .npz, .csv, .png or .jpg file, or a folder of such files"
 
 
+def add_csv_option(parser: argparse.ArgumentParser) -> None:
+    """The option that says what the first line of a CSV file is; None where it is not given."""
+    parser.add_argument(
+        "--csv-header",
+        action=argparse.BooleanOptionalAction,
+        help="the first line of each .csv file is a header, which is left out; with --no-csv-header it is an input "
+        "(default: an input; what looks like a header is refused)",
+    )
+
+
+def csv_header(options: argparse.Namespace, *paths: Path | None) -> bool | None:
+    """What `add_csv_option` was given, for reading files of these paths; no path is None.
+
+    Raises:
+        MisuseError: If it was given, and no path is that of a ``.csv`` file or of a folder.
+    """
+    stated: bool | None = options.csv_header
+    if stated is not None and not any(path and (path.suffix.lower() == ".csv" or path.is_dir()) for path in paths):
+        raise MisuseError("--csv-header goes with .csv files, and none is given", fix="leave it out")
+    return stated
+
+
 def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[str, str] = MappingProxyType({})) -> None:
     """Options that decide how an ONNX model is compiled; None where they are not given.
 
@@ -32,12 +54,14 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
     parser.add_argument(
         "--calibration", metavar="X.npy", type=Path, help=f"typical samples: {KINDS}; 32 or more are advised"
     )
+    add_csv_option(parser)
     _add_mode(parser, others=other_modes)
     _add_rounding(parser)
     parser.add_argument(
         "--output",
         choices=OUTPUTS,
-        help="what the client learns (default: label; value of one score without a sigmoid at its end)",
+        help="what the client learns (default: label; value of one score without a sigmoid at its end, of a map, and "
+        "of as many numbers as the input has)",
     )
     add_output_name(parser)
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")

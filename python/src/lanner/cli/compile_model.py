@@ -179,7 +179,9 @@ def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:
     """How the fixed-point network's results compare with the float reference's; None of what it does not tell."""
     exact, (integers, _) = model.predict_float(samples), model.predict_integers(samples)
     fixed = integers / np.float64(model.logits_scale)
-    labels = [labels_of(scores, model.manifest.output) for scores in (exact, fixed)]
+    entry = model.manifest
+    told = "value" if entry.is_map and entry.output == "logits" else entry.output
+    labels = [labels_of(scores, told) for scores in (exact, fixed)]
     return {
         "samples": len(exact),
         "labels_agree": None if labels[0] is None or labels[1] is None else agreeing(labels[0], labels[1]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lanner.cli.arguments import KINDS, add_compile_options
+from lanner.cli.arguments import KINDS, add_compile_options, csv_header
 from lanner.cli.compile_model import compiled_model
 from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.output import Output
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Trace the sample, and name the first layers that depart."""
     check_page(options)
-    sources = read_sources([options.input])
+    sources = read_sources([options.input], csv_header(options, options.input, options.calibration))
     model, _ = compiled_model(options, output)
     samples = list(fit_sources(sources, model.manifest))
     if not 0 <= options.index < len(samples):

@@ -15,6 +15,7 @@ from lanner.cli.arguments import (
     add_compile_options,
     add_kernel_times_option,
     add_trust_options,
+    csv_header,
     read_limits,
     refuse_compile_options,
 )
@@ -92,6 +93,7 @@ def run(options: Namespace, output: Output) -> int:
         check_plots()
     if options.model.suffix != ".onnx":
         refuse_compile_options(options)
+        csv_header(options)
         limits = read_limits(options)
         manifest = _manifest(options)
         times = _times(options, output)

@@ -45,7 +45,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.model.suffix == ".onnx":
         for name in ("html", "data", *_WITH_DATA):
             if getattr(options, name) is not None:
-                raise MisuseError("a network that is not compiled has no report", where=f"--{name}", fix="compile it")
+                option = f"--{name.replace('_', '-')}"
+                raise MisuseError("a network that is not compiled has no report", where=option, fix="compile it")
         return inspect_onnx(options.model, options.output_name, read_limits(options), output)
     _check_data(options)
     check_page(options)
@@ -72,7 +73,7 @@ def _check_data(options: argparse.Namespace) -> None:
     if options.data is None:
         for name in _WITH_DATA:
             if getattr(options, name) is not None:
-                raise MisuseError(f"--{name} goes with --data", fix="give both, or leave it out")
+                raise MisuseError(f"--{name.replace('_', '-')} goes with --data", fix="give both, or leave it out")
         return
     check_limit(options)
     check_samples(options)
@@ -144,7 +145,7 @@ def _cell(value: object) -> object:
 
 
 #: The options that go with ``--data`` alone.
-_WITH_DATA = ("limit", "bits", "calibration")
+_WITH_DATA = ("limit", "bits", "calibration", "csv_header")
 
 #: Numbers of bits that are measured where none are named.
 BITS = range(4, 13)

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from lanner.cli.arguments import KINDS, Peer, add_peer_arguments, add_peer_options, read_peer
+from lanner.cli.arguments import (
+    KINDS,
+    Peer,
+    add_csv_option,
+    add_peer_arguments,
+    add_peer_options,
+    csv_header,
+    read_peer,
+)
 from lanner.cli.on_ray import add_worker_options, check_workers, in_pieces, workers_on
 from lanner.cli.output import Output
 from lanner.cli.prepare import keep
@@ -27,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_peer_arguments(parser)
     parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT", help=KINDS)
+    add_csv_option(parser)
     parser.add_argument(
         "--refill",
         type=int,
@@ -46,7 +55,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     peer = read_peer(options)
     if options.ray is not None:
         return _by_workers(options, peer, output)
-    sources = read_sources(options.inputs)
+    sources = read_sources(options.inputs, csv_header(options, *options.inputs))
     if peer.public is not None:
         fit_sources(sources, peer.public)
     with output.progress("setting up"):
@@ -66,11 +75,11 @@ def _by_workers(options: argparse.Namespace, peer: Peer, output: Output) -> int:
     """Predict by workers on a cluster; inputs are read and checked as they are needed."""
     if options.refill:
         raise MisuseError("--refill goes without --ray", fix="workers keep material by themselves while they wait")
-    files = files_of(options.inputs)
+    header, files = csv_header(options, *options.inputs), files_of(options.inputs)
     with workers_on(options, peer.address, peer.keywords()) as pool:
         with output.progress("setting up"):
             manifest = pool.manifest()
-        predictions = collect(pool.predict(in_pieces(each_sample(files, manifest))), output)
+        predictions = collect(pool.predict(in_pieces(each_sample(files, manifest, header))), output)
         show_predictions(predictions, output)
         output.document({"predictions": output.predictions})
     return 0
@@ -130,9 +139,16 @@ def _result_of(prediction: Prediction) -> dict[str, object]:
         "classes": _joined(prediction.class_names),
         "probability": prediction.probability,
         "best": _joined(prediction.top),
-        "logits": _joined(prediction.logits),
-        "values": _joined(prediction.values),
+        "logits": _numbers(prediction.logits, prediction.shape),
+        "values": _numbers(prediction.values, prediction.shape),
     }
+
+
+def _numbers(numbers: Sequence[float] | None, shape: Sequence[int] | None) -> str | None:
+    """Logits or values; of a map its shape and range, since --json has them all."""
+    if numbers is None or shape is None:
+        return _joined(numbers)
+    return f"map of {' x '.join(map(str, shape))}, from {min(numbers):.4g} to {max(numbers):.4g}"
 
 
 def _joined(items: Sequence[object] | None) -> str | None:

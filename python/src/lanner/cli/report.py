@@ -96,8 +96,13 @@ def show_known(report: Mapping[str, Any], output: Output) -> dict[str, Any]:
     output.section("What each party learns", list(dict(learns).items()))
     _show_security(rest, output)
     _show_memory(rest.pop("memory"), output)
-    aside = rest.pop("calibration")["samples_set_aside"]
-    output.section("Calibration", [("", f"{counted(aside, 'sample')} set aside, far from all others" if aside else "")])
+    calibration = rest.pop("calibration")
+    aside, made = calibration["samples_set_aside"], calibration["inputs_made"]
+    lines = [
+        ("", f"{counted(aside, 'sample')} set aside, far from all others" if aside else ""),
+        ("", f"{counted(made, 'input')} of lanner's own making beside the samples" if made else ""),
+    ]
+    output.section("Calibration", lines)
     _show_precision(rest.pop("precision", None), output)
     # The table of values has the bits too.
     rest.pop("bits", None)

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
-from lanner.cli.arguments import KINDS, add_compile_options, read_limits
+from lanner.cli.arguments import KINDS, add_compile_options, csv_header, read_limits
 from lanner.cli.compile_model import compiled_model
 from lanner.cli.counters import await_counters
 from lanner.cli.html import add_html_option, check_page, page
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Compile where needed, serve in another process, and predict over TLS."""
     check_page(options)
     network, limits = read_network(options.network), read_limits(options)
-    sources = read_sources([options.input])
+    sources = read_sources([options.input], csv_header(options, options.input, options.calibration))
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         model, path = compiled_model(options, output)
         if path is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.cli.arguments import KINDS, LimitKeywords, read_limits
+from lanner.cli.arguments import KINDS, LimitKeywords, add_csv_option, csv_header, read_limits
 from lanner.cli.labelled import Labelled
 from lanner.cli.measured import BATCH, SHOWN, against_float, as_results, document_of, integers_of, metric_cell
 from lanner.cli.output import Output
@@ -54,14 +54,15 @@ def add_bits_options(parser: argparse.ArgumentParser, default: str = "") -> None
     parser.add_argument(
         "--calibration", type=Path, metavar="X.npy", help=f"typical samples for --bits, as `compile` takes: {KINDS}"
     )
+    add_csv_option(parser)
 
 
 def check_sweep(options: argparse.Namespace) -> None:
     """Check, before anything is computed, that what goes with --bits is given with it alone."""
     if options.bits is None:
-        for name in ("calibration", "plot"):
+        for name in ("calibration", "csv_header", "plot"):
             if getattr(options, name) is not None:
-                raise MisuseError(f"--{name} goes with --bits", fix="give both, or leave it out")
+                raise MisuseError(f"--{name.replace('_', '-')} goes with --bits", fix="give both, or leave it out")
         return
     check_samples(options)
     if options.secure:
@@ -119,7 +120,7 @@ def measure_bits(
         output: Where progress goes.
         ray: The cluster whose tasks measure, if any do.
     """
-    samples, x, task = _calibration_of(options.calibration, model), labelled.x, labelled.task
+    samples, x, task = _calibration_of(options, model), labelled.x, labelled.task
     batches = [x[start : start + BATCH] for start in range(0, len(x), BATCH)]
     exact = task.of_scores(np.concatenate([model.predict_float(batch) for batch in batches]))
     document: dict[str, Any] = {"samples": len(x), "task": task.kind, "float": document_of(task, exact), "bits": []}
@@ -184,11 +185,12 @@ def _measured(model: Model, batches: list[NDArray[np.float32]], task: Task, exac
     return found | {"overflows": sum(overflows), "lookups": model.report()["lookups"]}
 
 
-def _calibration_of(source: Path, model: Model) -> NDArray[np.float32]:
-    entry = model.manifest.input
+def _calibration_of(options: argparse.Namespace, model: Model) -> NDArray[np.float32]:
+    source, entry = options.calibration, model.manifest.input
+    header = csv_header(options, source)
     if source.suffix.lower() in NUMPY and not source.is_dir():
         return as_batch(load_array(source), entry, str(source))
-    return stack_sources(read_sources([source]), entry, model.manifest.image, model.name)
+    return stack_sources(read_sources([source], header), entry, model.manifest.image, model.name)
 
 
 def show_bits(document: Mapping[str, Any], output: Output, title: str = "") -> None:

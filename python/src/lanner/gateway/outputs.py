@@ -48,6 +48,8 @@ def outputs_of(manifest: Manifest) -> tuple[OutputDescription, ...]:
         return (OutputDescription("probability", "FP64", ranked=True), label, *named)
     if "top-k" in policy:
         return (OutputDescription("top", "INT64", (int(policy["top-k"]["k"]),), ranked=True), label, *named)
+    if policy in ("logits", "value") and manifest.is_map:
+        return (OutputDescription("logits" if policy == "logits" else "values", "FP64", manifest.output_shape),)
     if policy == "logits":
         return (OutputDescription("logits", "FP64", (_scores(manifest),), ranked=True), label, *named)
     if policy == "value":
@@ -143,7 +145,10 @@ def _tensor(output: WantedOutput, manifest: Manifest, predictions: Sequence[Pred
     rows: list[object] = [getattr(prediction, output.name) for prediction in predictions]
     if output.name == "labels":
         rows = [[index in (each.labels or ()) for index in range(_scores(manifest))] for each in predictions]
-    return Tensor(output.name, datatype, np.array(rows, _KINDS[datatype]))
+    values = np.array(rows, _KINDS[datatype])
+    if manifest.is_map and output.name in ("logits", "values"):
+        values = values.reshape(len(rows), *manifest.output_shape)
+    return Tensor(output.name, datatype, values)
 
 
 _KINDS: Mapping[str, type[np.generic]] = {

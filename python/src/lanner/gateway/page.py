@@ -47,13 +47,15 @@ def add_page(app: FastAPI, service: Service) -> None:
         return JSONResponse({"models": [_described(model) for model in service.models.values()]})
 
     @app.post("/ui/predict")
-    async def predicted(request: Request, model: str = "", ticket: str = "") -> JSONResponse:
+    async def predicted(request: Request, model: str = "", ticket: str = "", csv_header: bool = False) -> JSONResponse:
         chosen = service.model(model)
         manifest = chosen.manifest
         with service.admission.admit():
             content = await read_body(request, max(body_limit(manifest), MAX_PICTURE))
             # Decoding a picture takes a while, so it is the model's thread that does it.
-            answer = await predict(request, chosen, lambda: _one(read_upload(content, manifest)), ticket)
+            answer = await predict(
+                request, chosen, lambda: _one(read_upload(content, manifest, csv_header=csv_header)), ticket
+            )
         return JSONResponse(_result(answer, manifest))
 
     @app.get("/ui/progress")

@@ -20,7 +20,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from lanner.heads import Ending, Head
+from lanner.heads import Ending, Head, is_map
 from lanner.onnx.builder import Wire
 from lanner.onnx.classes import Constants, class_names
 from lanner.onnx.contents import constant_nodes
@@ -294,8 +294,13 @@ def _is_of(node: onnx.NodeProto | None, operators: Iterable[str], domain: str = 
     return node is not None and node.op_type in operators and (node.domain or "ai.onnx") == domain
 
 
-def check_ending(node: Node, logits: Wire) -> None:
-    """Check that a final operator picks among one sample's logits.
+def check_ending(node: Node, logits: Wire, wanted: str | None = None) -> None:
+    """Check that a final operator picks among one sample's logits, or at each place of a map that is told whole.
+
+    Args:
+        node: The operator.
+        logits: What it picks from.
+        wanted: The output policy that the owner chose, if any.
 
     Raises:
         UnsupportedOpError: If it works along another axis, or breaks ties otherwise than to the lowest index.
@@ -304,6 +309,15 @@ def check_ending(node: Node, logits: Wire) -> None:
         return
     axis = node.attr("axis", 0 if node.operator == "ArgMax" else -1)
     rank = len(logits.shape) + 1
+    if axis % rank != 0 and is_map(logits.shape):
+        if wanted == "logits":
+            return
+        value = "" if node.operator == "ArgMax" else "value, which is what the network gives, or "
+        raise node.unsupported(
+            "axis",
+            f"is {axis}, one of a map of shape {logits.shape}, and no protocol here computes a label for each place",
+            f"choose output {value}logits, which are the scores before it, and let the client take the arg-max",
+        )
     # Trailing axes of one element, as after global pooling, do not change which axis holds the classes.
     if axis % rank == 0 or logits.shape[axis % rank - 1] != logits.size:
         fix = "" if node.operator == "ArgMax" else "choose output value, which is what the network gives"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from lanner.errors import ModelError, Refusal, UnsupportedOpError
-from lanner.heads import Policy, choose_policy
+from lanner.heads import Form, Policy, choose_policy
 from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
@@ -122,6 +122,8 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, output_name:
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     entry = refusals.attempt(lambda: _only(graph.input, "input", constants))
     end = refusals.attempt(lambda: find_scores(graph, constants, wanted, output_name))
+    if entry is not None and end is not None and wanted is None and _shows_values(proto, entry.name, end):
+        end = refusals.attempt(lambda: find_scores(graph, constants, "value", output_name))
     values: dict[str, Value | Opaque] = dict(constants)
     for free in graph.input:
         if free.name not in constants:
@@ -134,7 +136,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, output_name:
         values[entry.name] = builder.input
     walk = _Walk(proto, builder, values, refusals)
     for taken in [end] if end else [find_end(graph, name, constants) for name in _float_outputs(graph)]:
-        walk.lower_to(taken)
+        walk.lower_to(taken, wanted)
     model = None
     if entry is not None and end is not None and not refusals:
         model = refusals.attempt(partial(_finish, walk, entry, end, wanted))
@@ -147,7 +149,7 @@ def _finish(walk: _Walk, entry: onnx.ValueInfoProto, end: End, wanted: str | Non
     if wire == walk.builder.input:
         raise ModelError("the network does nothing with its input", where=end.scores, fix="check the model")
     check_end(end, wire, walk.values)
-    policy = choose_policy(end.head, wire.size, wanted)
+    policy = choose_policy(end.head, wire.size, wanted, Form.of(wire.shape, walk.builder.input.shape))
     if policy.two_classes:
         wire = walk.builder.zero_before(wire)
     lowered = walk.builder.finish(wire)
@@ -156,6 +158,15 @@ def _finish(walk: _Walk, entry: onnx.ValueInfoProto, end: End, wanted: str | Non
     return ImportedModel(
         name, entry.name, shape, batched, lowered, end.scores, policy, classes, walk.operators, walk.proto
     )
+
+
+def _shows_values(proto: onnx.ModelProto, entry: str, end: End) -> bool:
+    """Whether what stands behind the scores is a part of the network: it makes values of a map, and no label."""
+    if not end.operators or any(node.op_type == "ArgMax" for node in end.operators):
+        return False
+    shapes = InferredShapes(proto).shapes
+    scores, given = shapes.get(end.scores), shapes.get(entry)
+    return scores is not None and given is not None and end.head.gives_values(Form.of(scores[1:], given[1:]))
 
 
 def _float_outputs(graph: onnx.GraphProto) -> list[str]:
@@ -178,8 +189,8 @@ class _Walk:
         self._shapes = InferredShapes(proto)
         self._batch_size = BatchSize(proto.opset_import, free=not _has_one_sample(proto.graph, values))
 
-    def lower_to(self, end: End) -> None:
-        """Lower what the scores depend on, and check what is behind them."""
+    def lower_to(self, end: End, wanted: str | None) -> None:
+        """Lower what the scores depend on, and check what is behind them, of which the owner wants such an output."""
         for proto in _ancestors(self.proto.graph.node, end.scores):
             # Outputs share nodes.
             if not all(name in self.values for name in filter(None, proto.output)):
@@ -187,7 +198,7 @@ class _Walk:
         for proto in end.operators:
             # A classifier's scores are an output of the end itself.
             if end.scores not in proto.output:
-                self._end(Node(proto, []), end.scores)
+                self._end(Node(proto, []), end.scores, wanted)
 
     def wire(self, name: str) -> Wire:
         """The value of a tensor that depends on the input.
@@ -206,16 +217,18 @@ class _Walk:
             raise UnsupportedOpError(what, where=name, fix="let a Transpose of the samples to the front end the model")
         return value
 
-    def _end(self, node: Node, logits: str) -> None:
+    def _end(self, node: Node, logits: str, wanted: str | None) -> None:
         """Check a final operator."""
         blind = isinstance(self.values.get(logits), Opaque)
-        outcome = self._refusals.attempt(lambda: Outcome.UNCHECKED if blind else self._ended(node, logits), node)
+        outcome = self._refusals.attempt(
+            lambda: Outcome.UNCHECKED if blind else self._ended(node, logits, wanted), node
+        )
         self.operators[node.operator] += 1
         shape = shape_of(self.values.get(logits))
         self.steps.append(Step(node, outcome or Outcome.REFUSED, [shape], []))
 
-    def _ended(self, node: Node, logits: str) -> Outcome:
-        check_ending(node, self.wire(logits))
+    def _ended(self, node: Node, logits: str, wanted: str | None) -> Outcome:
+        check_ending(node, self.wire(logits), wanted)
         return Outcome.RUNS
 
     def _lower(self, proto: onnx.NodeProto) -> None:

@@ -21,7 +21,7 @@ from lanner.errors import MisuseError
 from lanner.extras import require
 from lanner.prediction import Prediction
 from lanner.ray.cluster import check_connected
-from lanner.ray.pieces import pieces_of
+from lanner.ray.pieces import Reading, pieces_of
 from lanner.ray.pool import AHEAD, CPUS, PATIENCE, Pool
 from lanner.ray.tracer import Tracer
 
@@ -37,6 +37,7 @@ def predict_each(
     address: str,
     *,
     column: str = "x",
+    csv_header: bool | None = None,
     workers: int | None = None,
     batch_size: int = BATCH_SIZE,
     cpus: float = CPUS,
@@ -52,6 +53,8 @@ def predict_each(
         address: The server, ``HOST[:PORT]``, as the nodes reach it.
         column: The column of the samples: tensors of the model's input shape, or paths of files that every node can
             read, with one sample each.
+        csv_header: For paths of ``.csv`` files, whether their first row is a header, which is left out. Where it is
+            None, what looks like one is refused.
         workers: How many clients; one for each CPU of the cluster where it is None. Those for whom there is no room yet
             join as soon as there is.
         batch_size: How many rows a worker predicts at once, which is what its loss costs.
@@ -77,7 +80,7 @@ def predict_each(
 
     def made() -> Iterator[Prediction]:
         with Pool(address, client, workers=workers, cpus=cpus, ahead=ahead, patience=patience, base=state_dir) as pool:
-            yield from pool.predict(pieces_of(dataset, batch_size), column)
+            yield from pool.predict(pieces_of(dataset, batch_size), Reading(column, csv_header))
 
     return made()
 
@@ -119,7 +122,7 @@ def _check(workers: int | None, batch_size: int, ahead: int, patience: float) ->
 
 def _row(prediction: Prediction) -> dict[str, Any]:
     """A prediction as a row: its place, what was revealed, and what it took."""
-    told = ("label", "class_name", "labels", "class_names", "probability", "top", "logits", "values")
+    told = ("label", "class_name", "labels", "class_names", "probability", "top", "logits", "values", "shape")
     revealed = {name: getattr(prediction, name) for name in told}
     phases = [prediction.phases[name] for name in ("offline", "online")]
     return {

@@ -34,6 +34,23 @@ class Piece:
     places: Sequence[tuple[str | None, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How rows of a dataset become samples.
+
+    Attributes:
+        column: The column of the samples: tensors, or paths of files that hold one sample each.
+        csv_header: Whether the first row of a ``.csv`` file is a header; see `lanner.rows.read_rows`.
+    """
+
+    column: str = "x"
+    csv_header: bool | None = None
+
+
+#: Blocks that are arrays are samples already.
+ARRAYS = Reading()
+
+
 def pieces_of(dataset: ray.data.Dataset, size: int) -> Generator[Piece]:
     """A dataset in pieces of at most `size` rows, in its order, as its blocks are made. No row passes this process."""
     # Blocks come as they are made unless this is asked, and the place of a row is counted here.
@@ -49,21 +66,24 @@ def pieces_of(dataset: ray.data.Dataset, size: int) -> Generator[Piece]:
                 place += count
 
 
-def samples_in(block: object, piece_rows: slice, column: str, manifest: Manifest, first: int) -> NDArray[np.float32]:
+def samples_in(
+    block: object, piece_rows: slice, reading: Reading, manifest: Manifest, first: int
+) -> NDArray[np.float32]:
     """The rows of a block as samples, checked against the model: shape (rows, *input shape).
 
     Args:
         block: A block of Ray Data, or an array of samples.
         piece_rows: Its rows.
-        column: The column of the samples: tensors, or paths of files that hold one sample each.
+        reading: How they become samples.
         manifest: The model.
         first: The place of the first row in the dataset, for errors.
 
     Raises:
         InputError: If a row does not fit; its place is named.
     """
-    values = block[piece_rows] if isinstance(block, np.ndarray) else _column(block, piece_rows, column)
-    return np.stack([_sample(value, manifest, f"row {row}") for row, value in enumerate(values, first)])
+    values = block[piece_rows] if isinstance(block, np.ndarray) else _column(block, piece_rows, reading.column)
+    header = reading.csv_header
+    return np.stack([_sample(value, manifest, f"row {row}", header) for row, value in enumerate(values, first)])
 
 
 def _column(block: object, rows: slice, column: str) -> NDArray[Any]:
@@ -79,9 +99,9 @@ def _column(block: object, rows: slice, column: str) -> NDArray[Any]:
     return values
 
 
-def _sample(value: object, manifest: Manifest, where: str) -> NDArray[np.float32]:
+def _sample(value: object, manifest: Manifest, where: str, csv_header: bool | None) -> NDArray[np.float32]:
     if isinstance(value, str):
-        samples = fit_sources(read_sources([Path(value)]), manifest)
+        samples = fit_sources(read_sources([Path(value)], csv_header), manifest)
         if len(samples) != 1:
             raise InputError(f"there are {len(samples)} samples in {value}", where=where, fix="give a row for each")
         return samples[0].values

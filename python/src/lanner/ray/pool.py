@@ -25,7 +25,7 @@ from lanner.manifest import Manifest
 from lanner.prediction import Prediction
 from lanner.ray.cluster import cluster_cpus
 from lanner.ray.order import LOSSES, Order
-from lanner.ray.pieces import Piece
+from lanner.ray.pieces import ARRAYS, Piece, Reading
 from lanner.ray.reader import Reader
 from lanner.ray.worker import Worker
 
@@ -130,12 +130,12 @@ class Pool:
         while not all(hand.is_open for hand in self._hands):
             self._turn(None)
 
-    def predict(self, pieces: Generator[Piece], column: str = "") -> Iterator[Prediction]:
+    def predict(self, pieces: Generator[Piece], reading: Reading = ARRAYS) -> Iterator[Prediction]:
         """Predict pieces of a dataset, and give the results in its order.
 
         Args:
             pieces: The pieces.
-            column: The column of the samples, where blocks are Ray Data's.
+            reading: How rows become samples, where blocks are Ray Data's.
 
         Raises:
             InputError: If a row does not fit the model. What came before it has been given then.
@@ -148,13 +148,13 @@ class Pool:
         with Reader(pieces, 2 * self.workers) as reader:
             order = Order(reader)
             while not order.ended:
-                self._turn(order, column)
+                self._turn(order, reading)
                 for predictions in order.ready():
                     yield from predictions
 
-    def _turn(self, order: Order | None, column: str = "") -> None:
+    def _turn(self, order: Order | None, reading: Reading = ARRAYS) -> None:
         """Give work to who has none, and hear who is done."""
-        self._give(order, column)
+        self._give(order, reading)
         doing = {hand.result: hand for hand in self._hands if hand.doing}
         if any(hand.doing == "predict" for hand in self._hands):
             self._since = time.monotonic()
@@ -167,7 +167,7 @@ class Pool:
                 self._hear(doing[result], order)
         self._check_patience()
 
-    def _give(self, order: Order | None, column: str) -> None:
+    def _give(self, order: Order | None, reading: Reading) -> None:
         now = time.monotonic()
         for hand in self._hands:
             if hand.doing or hand.until > now:
@@ -179,7 +179,7 @@ class Pool:
                 first, last = piece.places[0][1], piece.places[-1][1]
                 task = hand.actor.predict.options(name=f"predict rows {first} to {last}")
                 # A block goes from where it lies to the worker, and not through here.
-                hand.doing, hand.result = "predict", task.remote(piece.block, piece.rows, column, first)
+                hand.doing, hand.result = "predict", task.remote(piece.block, piece.rows, reading, first)
             elif order is not None and order.reading and hand.keeps and self._ahead:
                 hand.doing, hand.result = "prepare", hand.actor.prepare.remote(self._ahead)
 

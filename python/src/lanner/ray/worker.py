@@ -13,7 +13,7 @@ from lanner.client import Client, ClientKeywords
 from lanner.errors import LannerError
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
-from lanner.ray.pieces import samples_in
+from lanner.ray.pieces import Reading, samples_in
 from lanner.ray.places import Place
 from lanner.state import state_path
 
@@ -42,20 +42,20 @@ class Worker:
         """
         return self._session().manifest
 
-    def predict(self, block: object, rows: slice, column: str, first: int) -> list[Prediction]:
+    def predict(self, block: object, rows: slice, reading: Reading, first: int) -> list[Prediction]:
         """Predict rows of a block, all of which are checked before the first is sent.
 
         Args:
             block: A block of Ray Data, or an array of samples.
             rows: Its rows.
-            column: The column of the samples.
+            reading: How they become samples.
             first: The place of the first row, for errors.
 
         Raises:
             InputError: If a row does not fit the model.
             LannerError: As `lanner.Client.predict`. The next call has a new session then.
         """
-        samples = samples_in(block, rows, column, self.open(), first)
+        samples = samples_in(block, rows, reading, self.open(), first)
         try:
             return self._session().predict_batch(samples)
         except LannerError:

@@ -98,7 +98,8 @@ async function predict() {
     const body = new Blob([await chosenInput()], { type: "application/octet-stream" });
     const mine = ticket();
     stop = waiting(model, mine);
-    const path = `/ui/predict?model=${encodeURIComponent(model.name)}&ticket=${mine}`;
+    const header = chosenKind() === "file" && byId("csv-header").checked ? "&csv_header=true" : "";
+    const path = `/ui/predict?model=${encodeURIComponent(model.name)}&ticket=${mine}${header}`;
     const answer = await ask(path, { method: "POST", body, headers: { "Content-Type": "application/octet-stream" } });
     show(answer, model);
     stop(`Done in ${duration(answer.seconds)}.`);

@@ -35,6 +35,11 @@ export function duration(seconds) {
 function told(prediction, model) {
   const { label, class_name: name, top, labels, class_names: names, logits, values } = prediction;
   const more = [`The model's owner chose that you learn its ${POLICIES[model.output] ?? model.output}, and nothing else.`];
+  const map = prediction.shape && (values ?? logits);
+  if (map) {
+    const [least, most] = map.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+    return [`a map of ${prediction.shape.join(" x ")} values`, [`They are from ${number(least)} to ${number(most)}.`, ...more].join(" ")];
+  }
   if (values) return [values.map(number).join(", "), more.join(" ")];
   if (labels) return [labels.map((index, at) => names?.[at] ?? index).join(", ") || "none", more.join(" ")];
   const called = (index) => model.classes?.[index] ?? index;

@@ -1,0 +1,50 @@
+"""How much of the stated range of inputs the calibration samples cover, and what that means for the model."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Of less than this share the compiler makes inputs of its own; as in ``crates/graph/src/quantize/made.rs``.
+SPARSE = 0.25
+
+
+def covered(samples: NDArray[np.float32], limits: tuple[float, float]) -> float:
+    """The share of the range between an element's smallest and largest value, averaged over the elements of a sample.
+
+    Args:
+        samples: Shape (n, *input shape).
+        limits: The smallest and the largest value that an input may have.
+    """
+    spans = samples.max(0).astype(np.float64) - samples.min(0).astype(np.float64)
+    return float(spans.mean() / (limits[1] - limits[0]))
+
+
+def shown(share: float) -> str:
+    """A share below `SPARSE` as a percentage that is never 0 for what is not nothing."""
+    percentage = 100 * share
+    return f"{percentage:.0f}%" if percentage == 0 or percentage >= 1 else "less than 1%"
+
+
+def sentence_on(samples: NDArray[np.float32], limits: tuple[float, float], made: int) -> str | None:
+    """What the owner should know where samples cover little of the range; None where they cover enough.
+
+    Args:
+        samples: As for `covered`.
+        limits: Likewise.
+        made: How many inputs the model has room for that the compiler made beside the samples.
+    """
+    share = covered(samples, limits)
+    if share >= SPARSE:
+        return None
+    says = f"the calibration samples cover {shown(share)} of the input range {limits[0]:g} to {limits[1]:g}"
+    if made:
+        return (
+            f"{says}, so lanner added {made} inputs of its own making; give samples from all of the range, or state a "
+            "narrower one"
+        )
+    return (
+        f"{says}, and with inputs of lanner's own making in the rest of it there is no room for the precision: results "
+        "for inputs unlike the samples may be wrong; give samples from all of the range, state a narrower one, or drop "
+        "--input-range where columns differ in size, so that each gets its own"
+    )

@@ -1,0 +1,172 @@
+"""Networks whose output is a map: the client gets the map, in its shape, and no label of all of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import helper
+
+import lanner as library
+from helpers.models import make_model, random_weights, save_model
+from helpers.processes import HUNG, lanner
+from lanner.errors import MisuseError, UnsupportedOpError
+from lanner.gateway.outputs import outputs_of, response
+from lanner.gateway.requests import InferenceRequest
+from lanner.gateway.sessions import Answer
+from lanner.prediction import SentMessage
+
+CLASSES, SIDE, FEATURES = 3, 4, 6
+
+
+def segmentation(ending: str = "", **attributes: Any) -> onnx.ModelProto:  # noqa: ANN401 - as the operator takes
+    """Two convolutions with scores of three classes for each of 4x4 pixels, and perhaps one operator more."""
+    weights = random_weights(4, w1=(2, 1, 3, 3), b1=(2,), w2=(CLASSES, 2, 1, 1), b2=(CLASSES,))
+    scores = "s" if ending else "y"
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["a"], name="conv1", pads=[1] * 4),
+        helper.make_node("Relu", ["a"], ["b"], name="relu"),
+        helper.make_node("Conv", ["b", "w2", "b2"], [scores], name="conv2"),
+    ]
+    if ending:
+        nodes.append(helper.make_node(ending, ["s"], ["y"], name="end", **attributes))
+    model = make_model(nodes, ["n", 1, SIDE, SIDE], weights)
+    if ending == "ArgMax":
+        model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    return model
+
+
+def autoencoder() -> onnx.ModelProto:
+    weights = random_weights(5, w1=(3, FEATURES), b1=(3,), w2=(FEATURES, 3), b2=(FEATURES,))
+    nodes = [
+        helper.make_node("Gemm", ["x", "w1", "b1"], ["a"], name="encode", transB=1),
+        helper.make_node("Relu", ["a"], ["b"], name="relu"),
+        helper.make_node("Gemm", ["b", "w2", "b2"], ["y"], name="decode", transB=1),
+    ]
+    return make_model(nodes, ["n", FEATURES], weights)
+
+
+def pictures(count: int = 32, seed: int = 6) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).standard_normal((count, 1, SIDE, SIDE)).astype(np.float32)
+
+
+def rows(count: int = 32, seed: int = 6) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).standard_normal((count, FEATURES)).astype(np.float32)
+
+
+def of_onnx(proto: onnx.ModelProto, x: NDArray[np.float32]) -> NDArray[Any]:
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    result: NDArray[Any] = session.run(None, {"x": x})[0]
+    return result
+
+
+def is_near(found: NDArray[Any], exact: NDArray[Any]) -> bool:
+    return bool(np.abs(found - exact).max() <= 0.01 * (exact.max() - exact.min()))
+
+
+@pytest.mark.parametrize("ending", ["", "Softmax", "Sigmoid"])
+def test_a_map_is_told_as_its_values(ending: str) -> None:
+    proto = segmentation(ending, **({"axis": 1} if ending == "Softmax" else {}))
+    model = library.compile(proto, pictures(), mode="cheetah", name="net")
+    assert (model.manifest.output, model.manifest.output_shape) == ("value", (CLASSES, SIDE, SIDE))
+    assert any("map" in note for note in model.notes)
+    x = pictures(1, seed=9)
+    prediction = library.run(model, x)
+    assert (prediction.label, prediction.logits, prediction.shape) == (None, None, [CLASSES, SIDE, SIDE])
+    assert is_near(np.array(prediction.values).reshape(1, CLASSES, SIDE, SIDE), of_onnx(proto, x))
+    assert library.Prediction.from_document(prediction.document()).shape == [CLASSES, SIDE, SIDE]
+
+
+@pytest.mark.parametrize("ending", ["Softmax", "ArgMax"])
+def test_logits_of_a_map_are_what_its_labels_follow_from(ending: str) -> None:
+    proto = segmentation(ending, axis=1)
+    model = library.compile(proto, pictures(), mode="cheetah", output="logits")
+    x = pictures(1, seed=9)
+    prediction = library.run(model, x)
+    # The largest of all scores is no label of anything.
+    assert (prediction.label, prediction.shape) == (None, [CLASSES, SIDE, SIDE])
+    labels = np.array(prediction.logits).reshape(CLASSES, SIDE, SIDE).argmax(0)
+    exact = of_onnx(proto, x)[0]
+    assert (labels == (exact[0] if ending == "ArgMax" else exact.argmax(0))).mean() > 0.9
+
+
+def test_a_label_for_each_place_is_refused_with_what_to_do() -> None:
+    with pytest.raises(MisuseError, match="is a map") as caught:
+        library.compile(segmentation(), pictures(), output="label")
+    assert "choose value" in str(caught.value.fix)
+    for ending, output, advice in (
+        ("Softmax", "label", "choose output value"),
+        ("ArgMax", None, "choose output logits"),
+        ("ArgMax", "label", "choose output logits"),
+    ):
+        with pytest.raises(UnsupportedOpError, match=f"axis of {ending}") as refused:
+            library.compile(segmentation(ending, axis=1), pictures(), output=output)
+        assert advice in str(refused.value.fix)
+
+
+def test_an_autoencoder_gives_its_values() -> None:
+    proto = autoencoder()
+    model = library.compile(proto, rows(), mode="cheetah")
+    assert model.manifest.output == "value"
+    assert "choose output label if they are scores of classes" in model.notes[0]
+    prediction = library.run(model, rows(1, seed=9))
+    # A list says all of its shape itself.
+    assert prediction.shape is None
+    assert is_near(np.array(prediction.values), of_onnx(proto, rows(1, seed=9))[0])
+    assert library.compile(proto, rows(), mode="cheetah", output="label").manifest.output == "label"
+
+
+def test_commands_show_maps_and_compare_them_with_maps(tmp_path: Path) -> None:
+    proto, x = segmentation(), pictures(4, seed=9)
+    path = save_model(tmp_path / "net.onnx", proto)
+    np.save(tmp_path / "x.npy", pictures())
+    compiled = lanner("compile", path, "-o", tmp_path / "net.lanner", "--calibration", tmp_path / "x.npy")
+    assert compiled.code == 0, compiled.errors
+    assert "is a map" in compiled.errors
+    np.save(tmp_path / "one.npy", x[:1])
+    shown = subprocess.run(
+        [sys.executable, "-m", "lanner", "run", str(tmp_path / "net.lanner"), str(tmp_path / "one.npy")],
+        capture_output=True,
+        text=True,
+        timeout=HUNG,
+        check=True,
+    )
+    assert f"map of {CLASSES} x {SIDE} x {SIDE}, from " in shown.stdout
+    np.savez(tmp_path / "data.npz", x=x, y=of_onnx(proto, x))
+    evaluated = lanner("evaluate", tmp_path / "net.lanner", "--data", tmp_path / "data.npz")
+    assert evaluated.code == 0, evaluated.errors
+    assert evaluated.document["fixed"]["mean_absolute_error"] < 0.01
+    np.savez(tmp_path / "data.npz", x=x, y=np.zeros((4, SIDE, SIDE), np.float32))
+    assert lanner("evaluate", tmp_path / "net.lanner", "--data", tmp_path / "data.npz").code == 6
+
+
+def test_rows_calibrate_a_network_that_ends_in_labels_of_places(tmp_path: Path) -> None:
+    path = save_model(tmp_path / "net.onnx", segmentation("ArgMax", axis=1))
+    np.savetxt(tmp_path / "x.csv", pictures(8).reshape(8, -1), delimiter=",")
+    arguments = ("compile", path, "-o", tmp_path / "net.lanner", "--calibration", tmp_path / "x.csv")
+    refused = lanner(*arguments)
+    assert refused.code == 3
+    compiled = lanner(*arguments, "--output", "logits")
+    assert compiled.code == 0, compiled.errors
+
+
+def test_clients_and_gateways_give_maps_their_shape() -> None:
+    model, x = library.compile(segmentation(), pictures(), mode="cheetah", name="net"), pictures(2, seed=9)
+    with library.Server(model) as server, library.Client(server.address, pin=server.fingerprint) as client:
+        predictions = client.predict_batch(x)
+    assert [prediction.shape for prediction in predictions] == [[CLASSES, SIDE, SIDE]] * 2
+    assert [tuple(each.shape) for each in outputs_of(model.manifest)] == [(CLASSES, SIDE, SIDE)]
+    answer = Answer(predictions, opened=True, seconds=1.0, longest_sent=SentMessage(0, b""))
+    request = InferenceRequest(None, "x", x, None, binary=False)
+    body, _ = response(request, "net", "1", model.manifest, answer)
+    (output,) = json.loads(body)["outputs"]
+    assert (output["name"], output["shape"]) == ("values", [2, CLASSES, SIDE, SIDE])
+    assert is_near(np.array(output["data"]).reshape(2, CLASSES, SIDE, SIDE), of_onnx(segmentation(), x))
