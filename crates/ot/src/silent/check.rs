@@ -5,24 +5,30 @@
 //!    T_j = H(v_j), by the tree's hash                     T_j = H(w_j), but for j = alpha
 //!    blocks of the levels; sum of T_j of each tree -->    T_alpha = that sum less the other T_j
 //!    keys: a hash of these                                the same
-//!    c = sums of (T_j + k_j) (T_j' + k_j')                the same, for two sets of keys
+//!    c = sum of (T_j + k_j) (T_j' + k_j')                 the same
 //!    SHA-256(c of each tree)                       -->    is equal, or the session is over
 //! ```
 //!
-//! A tree's leaves but `alpha` follow from the message, the receiver's transfers and `alpha`. Let the message be wrong: two places that both pass have
-//! the same tags, or `c` of different tags is the same, so that they are places of one tree's leaves, but for collisions:
+//! In a tree of `2^d` leaves all but `alpha` follow from the message, the receiver's transfers and `alpha`. Places that pass with the same leaves are
+//! places of one tree, whose leaves add up to delta if there are two of them: what becomes of their transfers does not tell which of them it is. Two places
+//! pass with other leaves only if
 //!
-//! - of `c`: the pseudo-dot product of [BHKKR99](https://www.cs.ucdavis.edu/~rogaway/umac/umac_proc.pdf) ("UMAC") over `GF(2^128)` with keys that the message is hashed to, twice, so that
-//!   two lists of tags agree with probability `2^-256`;
-//! - of tags: a wrong sum is wrong in a leaf for either of two places, by one difference that the sender chooses for both. Two collisions with the
-//!   same difference in one tree take about `2^119` calls of the cipher.
+//! - their lists of tags differ and `c` does not: `c` is the pseudo-dot product of [BHKKR99](https://www.cs.ucdavis.edu/~rogaway/umac/umac_proc.pdf) ("UMAC") over
+//!   `GF(2^128)`. A message fixes all lists, and its hash then the keys. In the difference of `c` of two lists the products of two keys cancel, and a multiple of a key by
+//!   a difference of tags, which is not 0, is left: it is 0 with probability `2^-128`. So two given lists need `2^128` messages, and any two of a tree, which has
+//!   `2^(2d-1)` pairs, need `2^(129-2d)`, each with `2^d` calls of the cipher for its keys: `2^119` calls at `d = 10`;
+//! - or tags of different leaves are equal. A sum that is wrong above the last level is wrong in two leaves or more beside a place, whose tags, 256 bits, all have to be
+//!   those of other leaves: `2^128` calls. A wrong sum of the last level is wrong in one leaf, the one beside the place, by a difference that is the
+//!   same for all places: each place that is to pass needs a collision of its own. One of them is a guess of the place. Two with the same difference take about `2^97`
+//!   calls, a birthday for either and one among them, and three more than `2^118`, since two of their leaves come from one node.
 //!
-//! So a sender is right for some places of each tree. It passes if the receiver's is one of them: it learns `b` bits of noise with probability `2^-b`,
-//! and is caught otherwise. What the receiver gets for `alpha` is the sum of the other leaves whatever was sent.
+//! So a sender that passes with probability `2^-b` learns `b` bits of noise, and is caught otherwise; who has made `2^97` calls for a tree may guess `d` bits of it with
+//! probability `2^(1-d)`, one bit more than another. What the receiver gets for `alpha` is the sum of the other leaves whatever was sent.
 //!
 //! The receiver learns `T_alpha`, one hash more of a string with delta in it under the tree's key.
 
-use lanner_primitives::{Block, CorrelationRobustHash, Prg, Seed, field_dot, parallel};
+use lanner_primitives::{Block, CorrelationRobustHash, Prg, field_dot, parallel};
+use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -42,31 +48,28 @@ pub(super) fn tag(hash: &CorrelationRobustHash, leaves: &mut [Block]) -> Block {
 
 /// The digest of the tags of trees of so many leaves, the first of them tree `first` of their source, under keys that `message` gives.
 pub(super) fn digest(first: u64, message: &[Block], tags: &[Block], leaves: usize) -> Hash {
-    let seeds: Hash = Sha256::new_with_prefix(b"lanner OT silent trees")
+    let said: Hash = Sha256::new_with_prefix(b"lanner OT silent trees")
         .chain_update(first.to_le_bytes())
         .chain_update(Block::slice_as_bytes(message))
         .finalize()
         .into();
-    let mut keys = vec![Block::ZERO; 2 * leaves];
-    for (seed, keys) in seeds.as_chunks().0.iter().zip(keys.chunks_mut(leaves)) {
-        Prg::new(Seed::from_bytes(*seed)).fill_blocks(keys);
-    }
-    let mut products = Zeroizing::new(vec![[Block::ZERO; 2]; tags.len() / leaves]);
-    parallel::for_each(tags.chunks(leaves).zip(products.iter_mut()), |(tags, products)| {
+    let mut seed = [0; 16];
+    seed.copy_from_slice(&said[..16]);
+    let mut keys = vec![Block::ZERO; leaves];
+    Prg::from_seed(seed).fill_blocks(&mut keys);
+    let mut products = Zeroizing::new(vec![Block::ZERO; tags.len() / leaves]);
+    parallel::for_each(tags.chunks(leaves).zip(products.iter_mut()), |(tags, product)| {
         let mut keyed = Zeroizing::new([Block::ZERO; PIECE]);
-        for (keys, product) in keys.chunks(leaves).zip(products) {
-            let (keys, tags) = (keys.chunks(PIECE), tags.chunks(PIECE));
-            for (keys, tags) in keys.zip(tags) {
-                let keyed = &mut keyed[..tags.len()];
-                keyed.iter_mut().zip(keys).zip(tags).for_each(|((keyed, key), tag)| *keyed = *key ^ *tag);
-                let (left, right) = keyed.split_at(keyed.len() / 2);
-                *product ^= field_dot(left, right);
-            }
+        for (keys, tags) in keys.chunks(PIECE).zip(tags.chunks(PIECE)) {
+            let keyed = &mut keyed[..tags.len()];
+            keyed.iter_mut().zip(keys).zip(tags).for_each(|((keyed, key), tag)| *keyed = *key ^ *tag);
+            let (left, right) = keyed.split_at(keyed.len() / 2);
+            *product ^= field_dot(left, right);
         }
     });
     let mut digest = Sha256::new_with_prefix(b"lanner OT silent tags");
-    digest.update(seeds);
-    digest.update(Block::slice_as_bytes(products.as_flattened()));
+    digest.update(said);
+    digest.update(Block::slice_as_bytes(&products));
     digest.finalize().into()
 }
 
@@ -75,8 +78,6 @@ const PIECE: usize = 256;
 
 #[cfg(test)]
 mod tests {
-    use rand_core::SeedableRng;
-
     use super::*;
 
     const LEAVES: usize = 512;

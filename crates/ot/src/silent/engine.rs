@@ -218,6 +218,7 @@ impl Engine {
         self.inputs.zeroize();
         self.spare.zeroize();
         self.ready.zeroize();
+        self.tags.zeroize();
     }
 
     /// Whether it has forgotten what transfers are made of.
