@@ -185,7 +185,8 @@ impl Place<'_> {
             Content::Zeros | Content::Ones => {}
         }
         let has_modulus = Packed::of(self, conversation).is_some();
-        Some(self.changed(payload, content(self.frame().kind, has_modulus, change)?))
+        let before_trees = self.frames[self.index..].iter().any(|frame| frame.kind.0 == 0x18);
+        Some(self.changed(payload, content(self.frame().kind, has_modulus, before_trees, change)?))
     }
 
     fn with_modulus(&self, conversation: &Conversation) -> Option<Attack> {
