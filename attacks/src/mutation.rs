@@ -185,7 +185,8 @@ impl Place<'_> {
             Content::Zeros | Content::Ones => {}
         }
         let has_modulus = Packed::of(self, conversation).is_some();
-        Some(self.changed(payload, content(self.frame().kind, has_modulus, change)?))
+        let before_trees = self.frames[self.index..].iter().any(|frame| frame.kind.0 == 0x18);
+        Some(self.changed(payload, content(self.frame().kind, has_modulus, before_trees, change)?))
     }
 
     fn with_modulus(&self, conversation: &Conversation) -> Option<Attack> {
@@ -199,10 +200,10 @@ fn out_of_order(honest: &[Frame], told: &[Frame]) -> Verdict {
     let differs =
         |(due, got): &(&Frame, &Frame)| (due.kind, due.payload.len()) != (got.kind, got.payload.len());
     let mut moved = false;
-    // A batch of transfers whose corrections or proof were moved fails with its proof, unless a header is wrong before.
+    // A batch of transfers whose corrections or proof were moved fails with its proof, unless a header is wrong before; silent trees fail with their message.
     let mut is_moved = |(due, got): &(&Frame, &Frame)| {
         moved |= matches!(due.kind.0, 0x14 | 0x16) && due.payload != got.payload;
-        moved && due.kind.0 == 0x16
+        (moved && due.kind.0 == 0x16) || (due.kind.0 == 0x18 && due.payload != got.payload)
     };
     let end = honest.iter().zip(told).take_while(|pair| !differs(pair)).find(&mut is_moved);
     match honest.iter().zip(told).find(differs) {

@@ -161,6 +161,8 @@ enum WeightForm {
     SenderPoints,
     /// Pairs of points of the receiver.
     Points,
+    /// The same, in a session in which the victim completes silent trees: other keys than the peer's give other trees.
+    PointsOfTrees,
     /// One of a few codes, of which not all are spoken in the sessions that are changed, or counts of predictions.
     Request,
     /// A name of kept material, the hash of an upload, or a chunk of it: another is refused, the session goes on, and what follows is no
@@ -174,9 +176,10 @@ enum WeightForm {
     Residues,
     /// Bits, or elements of a ring of a power of two: those that fill up the last byte must be 0.
     Bits,
-    /// Sums of trees, corrections and proofs of transfers: any others fail a check, the first batch's at the latest.
+    /// Sums of trees, corrections and proofs of transfers, and salts of those that silent trees are made of: any others fail a check, that of
+    /// the first batch or the first silent trees at the latest.
     Checked,
-    /// Salts, seeds, sums of silent trees, corrections, masked messages, tables, labels: uniform bytes that nothing binds.
+    /// Salts, seeds, corrections, masked messages, tables, labels: uniform bytes that nothing binds.
     Opaque,
 }
 
@@ -185,9 +188,11 @@ impl WeightForm {
     ///
     /// # Panics
     /// For a kind that is not known here: whoever adds one says what becomes of it.
-    fn of(kind: Kind, has_modulus: bool) -> Option<Self> {
+    fn of(kind: Kind, has_modulus: bool, before_trees: bool) -> Option<Self> {
         Some(match kind.0 {
             0..=8 => return None,
+            0x11 if before_trees => Self::PointsOfTrees,
+            0x12 if before_trees => Self::Checked,
             0x10 => Self::SenderPoints,
             0x11 => Self::Points,
             0x20 | 0x28 | 0x29 => Self::Request,
@@ -209,22 +214,25 @@ impl WeightForm {
             | 0x79
             | 0x7a => Self::Bits,
             0x80 | 0x81 => Self::Residues,
-            0x13 | 0x14 | 0x16 => Self::Checked,
-            0x12 | 0x18 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 | 0x77 | 0x78 => Self::Opaque,
+            0x13 | 0x14 | 0x16 | 0x18 => Self::Checked,
+            0x12 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 | 0x77 | 0x78 => Self::Opaque,
             kind => panic!("what becomes of a changed message of kind {kind:02x}?"),
         })
     }
 
     const fn verdict(self, change: Content) -> Verdict {
         match (self, change) {
-            (Self::Checked, _) => Verdict::Dishonest,
+            (Self::Checked, _) | (Self::PointsOfTrees, Content::Zeros) => Verdict::Dishonest,
             (Self::Name, _) => Verdict::Unexpected(Kind(0x20)),
             // A point that decodes gives the victim other keys, and they other trees.
-            (Self::SenderPoints, Content::Flip) => Verdict::Caught,
+            (Self::SenderPoints | Self::PointsOfTrees, Content::Flip) => Verdict::Caught,
             // A bit may fall on an entry that no pairing has.
             (Self::Proof, Content::Flip) => Verdict::Either,
             (Self::SenderPoints, Content::Zeros)
-            | (Self::SenderPoints | Self::Points | Self::Held, Content::Ones | Content::Noise)
+            | (
+                Self::SenderPoints | Self::Points | Self::PointsOfTrees | Self::Held,
+                Content::Ones | Content::Noise,
+            )
             | (Self::Request | Self::Proof, _)
             | (Self::Residues, Content::Ones) => Verdict::Malformed,
             (Self::Opaque, _) | (_, Content::Zeros) => Verdict::Unnoticed,
@@ -233,8 +241,8 @@ impl WeightForm {
     }
 }
 
-/// What a party makes of a message whose content alone is wrong; none for those of the handshake.
+/// What a party makes of a message whose content alone is wrong, if it hears silent trees later or not; none for those of the handshake.
 #[must_use]
-pub fn content(kind: Kind, has_modulus: bool, change: Content) -> Option<Verdict> {
-    WeightForm::of(kind, has_modulus).map(|form| form.verdict(change))
+pub fn content(kind: Kind, has_modulus: bool, before_trees: bool, change: Content) -> Option<Verdict> {
+    WeightForm::of(kind, has_modulus, before_trees).map(|form| form.verdict(change))
 }

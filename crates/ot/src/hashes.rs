@@ -3,7 +3,7 @@
 //! Whoever evaluates the cipher once tries one guess of delta at all hashes under its key that have delta in them. These are
 //!
 //! - for `2^w` strings of which a receiver knows one, all others, whatever transfers they are combined of;
-//! - for a silent tree, that of the unknown node of each level but the last.
+//! - for a silent tree, that of the unknown node of each level, a tag for the last.
 //!
 //! So a key serves few of them: the transfers of so many strings as [`STRINGS`] says, or one tree.
 
@@ -100,8 +100,7 @@ mod tests {
     #[test]
     fn strength_follows_from_the_hashes_under_one_key() {
         let hashes = TransferHashes::new(Block(1));
-        let mut most =
-            Parameters::ALL.map(|set| set.depth() as u64 - 1).into_iter().max().unwrap_or_default();
+        let mut most = Parameters::ALL.map(|set| set.depth() as u64).into_iter().max().unwrap_or_default();
         for width in 1..=MAX_WIDTH {
             // From within a block on.
             for (_, run) in hashes.runs(width, 0, 12_345, 5000) {

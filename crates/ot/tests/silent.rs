@@ -164,24 +164,40 @@ fn messages_of_other_lengths_are_refused() {
     }
 }
 
+/// A flipped bit of a sum of nodes, of the sum of a tree's tags, and of the digest; in the message of one tree, and in the first of many.
 #[test]
-fn altered_trees_break_the_correlation_and_nothing_else() {
+fn altered_trees_are_caught_and_their_receiver_has_nothing_more_to_give() {
+    let changes: [fn(&mut Vec<u8>); 4] =
+        [|m| m[0] ^= 0x80, |m| m[8 * 16 + 3] ^= 1, |m| m[9 * 16] ^= 1, |m| *m.last_mut().unwrap() ^= 1];
+    for (change, count) in changes.into_iter().zip([2048, 10, 70_000, 512]) {
+        let (mut ca, mut cb) = TestChannel::pair();
+        ca.tamper = Some((TREES, change));
+        run_over(
+            &mut ca,
+            &mut cb,
+            |c| drop(sender(c, Parameters::ALL[0]).unwrap().extend_random(c, count, &mut Vec::new())),
+            |c| {
+                let mut receiver = receiver(c, Parameters::ALL[0]).unwrap();
+                let mut t = vec![Block(5)];
+                let caught = receiver.extend_random(c, count, &mut t);
+                assert!(matches!(caught, Err(OtError::Dishonest { .. })), "{count}");
+                assert!(t == [Block(5)], "what was there before is left, and nothing else");
+                let again = receiver.extend_random(c, 1, &mut t);
+                assert!(matches!(again, Err(OtError::Dishonest { .. })), "{count}");
+            },
+        );
+    }
+}
+
+#[test]
+fn altered_trees_of_a_bootstrap_are_caught() {
     let (mut ca, mut cb) = TestChannel::pair();
-    ca.tamper = Some((TREES, |m| m[0] ^= 0x80));
-    let (q, (x, t)) = run_over(
+    ca.tamper = Some((TREES, |m| m[16] ^= 1));
+    let (_, caught) = run_over(
         &mut ca,
         &mut cb,
-        |c| {
-            let mut q = Vec::new();
-            sender(c, Parameters::ALL[0]).unwrap().extend_random(c, 2048, &mut q).unwrap();
-            q
-        },
-        |c| {
-            let mut t = Vec::new();
-            let (x, _) = receiver(c, Parameters::ALL[0]).unwrap().extend_random(c, 2048, &mut t).unwrap();
-            (x, t)
-        },
+        |c| sender(c, Parameters::ALL[1]).map(drop),
+        |c| receiver(c, Parameters::ALL[1]).map(drop),
     );
-    let delta: Block = random_delta(&mut rng(1));
-    assert!(!correlated(delta, &q, &x, &t));
+    assert!(matches!(caught, Err(OtError::Dishonest { .. })), "{caught:?}");
 }

@@ -38,6 +38,12 @@ const CHEATS: [Cheat; 4] = [
     Cheat { kind: Kind(0x16), number: 0, byte: 40 },
 ];
 
+/// A sum of nodes of a silent tree, and the sum of its leaves' tags.
+const SILENT: [Cheat; 2] = [
+    Cheat { kind: Kind(0x18), number: 0, byte: 8 * 16 },
+    Cheat { kind: Kind(0x18), number: 0, byte: 9 * 16 + 15 },
+];
+
 /// A party's channel that may change what it sends.
 struct Cheating {
     channel: MemoryChannel,
@@ -154,8 +160,11 @@ fn honest(service: &mut Responder, channel: &mut Cheating) {
 
 #[test]
 fn a_server_keeps_nothing_that_it_made_with_a_client_that_cheats() {
-    let world = World::new(Mode::Gazelle, &QuantizationOptions::default());
-    for (number, cheat) in CHEATS.into_iter().enumerate() {
+    let gazelle = World::new(Mode::Gazelle, &QuantizationOptions::default());
+    let cheetah = World::new(Mode::Cheetah(Rounding::Exact), &QuantizationOptions::powers_of_two());
+    let cheats =
+        CHEATS.map(|cheat| (&gazelle, cheat)).into_iter().chain(SILENT.map(|cheat| (&cheetah, cheat)));
+    for (number, (world, cheat)) in cheats.enumerate() {
         let number = 2 * number as u8 + 1;
         world.session(number, honest, |requester, channel| drop(requester.keep(channel).unwrap()));
         assert_eq!(world.held(Party::Server), 1);
@@ -196,7 +205,7 @@ fn a_server_drops_what_it_prepared_before_a_client_cheats() {
 #[test]
 fn a_client_keeps_nothing_that_it_made_with_a_server_that_cheats() {
     let world = World::new(Mode::Cheetah(Rounding::Exact), &QuantizationOptions::powers_of_two());
-    for (number, cheat) in CHEATS.into_iter().enumerate() {
+    for (number, cheat) in CHEATS.into_iter().chain(SILENT).enumerate() {
         let number = 2 * number as u8 + 1;
         world.session(number, honest, |requester, channel| drop(requester.keep(channel).unwrap()));
         assert_eq!(world.held(Party::Client), 1);

@@ -4,16 +4,18 @@ use lanner_primitives::{Block, CorrelationRobustHash, LocalCode, Prg, Seed, para
 use lanner_wire::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::check::{self, DIGEST_BYTES, Hash};
 use super::parameters::{Parameters, Step, Supply};
 use crate::{OtError, TransferHashes};
 
 /// A party's part in growing trees.
 pub(super) trait Grower {
-    /// Appends the transfers of the trees of one message to `out`, which has room for them.
+    /// Appends the transfers of the trees of one message to `out`, which has room for them. There is a tag for each leaf, of any value.
     fn grow(
         &mut self,
         channel: &mut dyn Channel,
         trees: &Trees<'_>,
+        tags: &mut [Block],
         out: &mut Vec<Block>,
     ) -> Result<(), OtError>;
 }
@@ -33,27 +35,32 @@ pub(super) struct Trees<'e> {
 }
 
 impl Trees<'_> {
-    /// Blocks of a message: one for each level of each tree.
-    pub(super) fn message_len(&self) -> usize {
-        self.inputs.len()
+    /// An empty message: blocks for each level of each tree and the sum of its tags, then the digest.
+    pub(super) fn message(&self) -> Message {
+        Message { blocks: vec![Block::ZERO; self.count() * (self.depth + 1) + DIGEST_BLOCKS] }
+    }
+
+    fn count(&self) -> usize {
+        self.inputs.len() / self.depth
+    }
+
+    /// The digest of these tags under a message that is whole but for it.
+    pub(super) fn digest(&self, message: &Message, tags: &[Block]) -> Hash {
+        check::digest(self.first, message.trees(), tags, 1 << self.depth)
     }
 
     /// Fresh roots.
     pub(super) fn roots(&self, rng: &mut Prg) -> Vec<Block> {
-        (0..self.inputs.len() / self.depth).map(|_| Block::random(rng)).collect()
+        (0..self.count()).map(|_| Block::random(rng)).collect()
     }
 
-    /// The parts of a message, one for each tree.
-    pub(super) fn parts<'m>(&self, message: &'m [Block]) -> impl Iterator<Item = &'m [Block]> + use<'m> {
-        message.chunks(self.depth)
-    }
-
-    /// As [`Self::parts`], to be written.
-    pub(super) fn parts_mut<'m>(
+    /// The parts of a message and of tags, one for each tree: the blocks of its levels, then the sum of its tags.
+    pub(super) fn parts<'m>(
         &self,
-        message: &'m mut [Block],
-    ) -> impl Iterator<Item = &'m mut [Block]> + use<'m> {
-        message.chunks_mut(self.depth)
+        message: &'m mut Message,
+        tags: &'m mut [Block],
+    ) -> impl Iterator<Item = (&'m mut [Block], &'m mut [Block])> + use<'m> {
+        message.trees_mut().chunks_mut(self.depth + 1).zip(tags.chunks_mut(1 << self.depth))
     }
 
     /// Has `make` fill the leaves of every tree, given its part of the message, its hash and its transfers, adds the code to them and
@@ -64,7 +71,7 @@ impl Trees<'_> {
         out: &mut Vec<Block>,
         make: impl Fn(M, CorrelationRobustHash, &[Block], &mut [Block]) + Send + Sync,
     ) {
-        let (leaves, count) = (1 << self.depth, self.inputs.len() / self.depth);
+        let (leaves, count) = (1 << self.depth, self.count());
         // What one thread clears is still in its cache when a tree grows there.
         let at_once = if parallel::threads() == 1 { 1 } else { count.max(1) };
         for (group, inputs) in self.inputs.chunks(self.depth * at_once).enumerate() {
@@ -80,6 +87,43 @@ impl Trees<'_> {
     }
 }
 
+/// A message of trees.
+pub(super) struct Message {
+    blocks: Vec<Block>,
+}
+
+impl Message {
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        Block::slice_as_bytes(&self.blocks)
+    }
+
+    pub(super) fn as_bytes_mut(&mut self) -> &mut [u8] {
+        Block::slice_as_bytes_mut(&mut self.blocks)
+    }
+
+    /// All but the digest.
+    fn trees(&self) -> &[Block] {
+        &self.blocks[..self.blocks.len() - DIGEST_BLOCKS]
+    }
+
+    fn trees_mut(&mut self) -> &mut [Block] {
+        let end = self.blocks.len() - DIGEST_BLOCKS;
+        &mut self.blocks[..end]
+    }
+
+    pub(super) fn digest(&self) -> &[u8] {
+        &self.as_bytes()[self.as_bytes().len() - DIGEST_BYTES..]
+    }
+
+    pub(super) fn set_digest(&mut self, digest: &Hash) {
+        let bytes = self.as_bytes_mut();
+        let start = bytes.len() - DIGEST_BYTES;
+        bytes[start..].copy_from_slice(digest);
+    }
+}
+
+const DIGEST_BLOCKS: usize = DIGEST_BYTES / Block::BYTES;
+
 /// The state of a source of silent transfers.
 pub(super) struct Engine {
     supply: Supply,
@@ -90,6 +134,8 @@ pub(super) struct Engine {
     spare: Zeroizing<Vec<Block>>,
     /// Transfers that are ready, the next ones last.
     ready: Zeroizing<Vec<Block>>,
+    /// Room for the tags of a message's leaves.
+    tags: Zeroizing<Vec<Block>>,
     /// Trees of all iterations so far.
     trees: u64,
 }
@@ -101,7 +147,15 @@ impl Engine {
         let ready = Zeroizing::new(Vec::with_capacity(parameters.leaves()));
         // The code of every session: nothing about it need be fresh.
         let code = LocalCode::new(&Seed::from_bytes(*b"lanner LPN code1"));
-        Self { supply: Supply::new(parameters), code, inputs, spare, ready, trees }
+        Self {
+            supply: Supply::new(parameters),
+            code,
+            inputs,
+            spare,
+            ready,
+            tags: Zeroizing::default(),
+            trees,
+        }
     }
 
     /// The engine of a set, bootstrapped by the smallest from [`Parameters::SMALLEST`]'s reserve of transfers.
@@ -159,6 +213,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Wipes all that transfers are made of.
+    pub(super) fn forget(&mut self) {
+        self.inputs.zeroize();
+        self.spare.zeroize();
+        self.ready.zeroize();
+        self.tags.zeroize();
+    }
+
+    /// Whether it has forgotten what transfers are made of.
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.inputs.is_empty()
+    }
+
     /// Moves the last `count` ready transfers to `out`.
     fn give(&mut self, count: usize, out: &mut Vec<Block>) {
         move_last(count, &mut self.ready, out);
@@ -190,7 +257,11 @@ impl Engine {
             code_inputs,
             first_output: first * set.leaves(),
         };
-        grower.grow(channel, &trees, out)?;
+        let leaves = count * set.leaves();
+        if self.tags.len() < leaves {
+            self.tags = Zeroizing::new(vec![Block::ZERO; leaves]);
+        }
+        grower.grow(channel, &trees, &mut self.tags[..leaves], out)?;
         self.trees += count as u64;
         Ok(())
     }

@@ -1,8 +1,7 @@
 //! Silent correlated OT: many transfers from few, with almost no bytes.
 //!
 //! [YWLZW20](https://eprint.iacr.org/2020/924): Yang, Weng, Lan, Zhang, Wang, "Ferret: Fast Extension for Correlated OT with Small
-//! Communication", its protocol for uniform transfers with regular noise (Figure 5 there), without the consistency checks
-//! (semi-honest); its trees are the correlated ones of
+//! Communication", its protocol for uniform transfers with regular noise (Figure 5 there); its trees are the correlated ones of
 //! [GYWZXLZ23](https://eprint.iacr.org/2022/1431), "Half-Tree: Halving the Cost of Tree Expansion in COT and DPF" (Figure 4 there).
 //!
 //! ```text
@@ -10,7 +9,7 @@
 //!    for each of t trees of 2^d leaves, from d transfers:
 //!      (v_j), the xor of each level's nodes = delta
 //!      q_l xor (left nodes of level l)  ----------->  (w_j): w_j = v_j, but w_alpha = v_alpha xor delta;
-//!                                                     bit l of alpha is the complement of x_l
+//!      what checks the trees                          bit l of alpha is the complement of x_l
 //!    from the k others, with the public sparse matrix A:
 //!      out = (q) A xor (v_j)                         out = (u) A xor (w_j); choices (x) A xor noise
 //! ```
@@ -20,9 +19,10 @@
 //! `t 2^d` transfers of which `k + t d` are kept to begin the next. Only the sender sends: no round.
 //!
 //! Deviations: trees are grown, and their message sent, when their leaves are asked for; the first iteration starts from
-//! [`softspoken`](crate::softspoken) transfers, of the smallest set, which then starts the larger ones. Trees are not checked:
-//! a malicious sender could learn choices by sending inconsistent trees, which the paper's checks would prevent.
+//! [`softspoken`](crate::softspoken) transfers, of the smallest set, which then starts the larger ones. The paper's check of trees takes a message of the
+//! receiver's and an answer; here the sender sends all that one takes, with the trees (`check`).
 
+mod check;
 mod engine;
 mod parameters;
 mod receiver;

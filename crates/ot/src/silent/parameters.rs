@@ -2,6 +2,7 @@
 
 use lanner_primitives::Block;
 
+use super::check::DIGEST_BYTES;
 use crate::{Cost, softspoken};
 
 /// A set of sizes with [`SECURITY_BITS`] against attacks on regular noise: docs/estimates/lpn.txt has the estimates.
@@ -123,7 +124,8 @@ impl Supply {
         let mut cost = Cost::default();
         while let Some(step) = self.step(&mut count) {
             if let Step::Grow { count, .. } | Step::Renew { count, .. } = step {
-                cost.sender_bytes += (count * self.parameters.depth() * Block::BYTES) as u64;
+                cost.sender_bytes +=
+                    (count * (self.parameters.depth() + 1) * Block::BYTES + DIGEST_BYTES) as u64;
                 cost.sender_messages += 1;
             }
         }
@@ -206,10 +208,11 @@ mod tests {
         let mut supply = Supply::new(set);
         let all = supply.take(set.usable());
         assert_eq!((supply.ready, supply.grown), (0, 0));
-        assert_eq!(all.sender_bytes, (1400 * 9 * 16) as u64);
+        // A block for each level and a sum for each tree; eleven messages with a digest.
+        assert_eq!(all.sender_bytes, (1400 * 10 * 16 + 11 * 32) as u64);
         assert_eq!(all.receiver_messages, 0);
         assert_eq!(supply.take(0), Cost::default());
-        assert_eq!(supply.take(1).sender_bytes, 144);
+        assert_eq!(supply.take(1).sender_bytes, 160 + 32);
         assert_eq!(supply.take(511), Cost::default());
     }
 }

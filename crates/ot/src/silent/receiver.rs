@@ -1,6 +1,7 @@
 use lanner_primitives::{Bits, Block, low_bits};
 use lanner_wire::Channel;
-use zeroize::Zeroizing;
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::engine::{Engine, Grower, Trees};
 use super::parameters::Parameters;
@@ -35,6 +36,7 @@ impl SilentReceiver {
         Ok(Self { source, engine, index: first + count as u64 })
     }
 
+    /// Only trees that pass their check give transfers: after one that does not, there are none any more.
     fn take(
         &mut self,
         channel: &mut dyn Channel,
@@ -43,15 +45,30 @@ impl SilentReceiver {
     ) -> Result<(Bits, u64), OtError> {
         // The choices are the low bits, which are read while blocks are in the cache.
         let mut choices = Zeroizing::new(Vec::with_capacity(count.div_ceil(64)));
-        self.engine.take(count, channel, self.source.hashes(), &mut Completed, out, |made| {
+        if self.engine.is_forgotten() {
+            return Err(DISHONEST);
+        }
+        let start = out.len();
+        let taken = self.engine.take(count, channel, self.source.hashes(), &mut Completed, out, |made| {
             let whole = if made.len() < count { made.len() - made.len() % 64 } else { count };
             low_bits(&made[64 * choices.len()..whole], &mut choices);
-        })?;
+        });
+        if taken.is_err() {
+            out[start..].zeroize();
+            out.truncate(start);
+        }
+        if matches!(taken, Err(OtError::Dishonest { .. })) {
+            self.engine.forget();
+        }
+        taken?;
         let first = self.index;
         self.index += count as u64;
         Ok((Bits::from_words(count, std::mem::take(&mut choices)), first))
     }
 }
+
+/// What a sender has done whose trees fail their check.
+const DISHONEST: OtError = OtError::Dishonest { what: "silent trees" };
 
 /// Completes the sender's trees.
 struct Completed;
@@ -61,14 +78,16 @@ impl Grower for Completed {
         &mut self,
         channel: &mut dyn Channel,
         trees: &Trees<'_>,
+        tags: &mut [Block],
         out: &mut Vec<Block>,
     ) -> Result<(), OtError> {
-        let mut messages = vec![Block::ZERO; trees.message_len()];
-        channel.receive_into(kind::TREES, Block::slice_as_bytes_mut(&mut messages))?;
-        trees.each(trees.parts(&messages), out, |message, hash, u, leaves| {
-            tree::complete(&hash, u, message, leaves);
+        let mut message = trees.message();
+        channel.receive_into(kind::TREES, message.as_bytes_mut())?;
+        trees.each(trees.parts(&mut message, tags), out, |(blocks, tags), hash, u, leaves| {
+            let (sum, blocks) = (blocks[u.len()], &blocks[..u.len()]);
+            tree::complete(&hash, u, blocks, sum, leaves, tags);
         });
-        Ok(())
+        if bool::from(trees.digest(&message, tags).ct_eq(message.digest())) { Ok(()) } else { Err(DISHONEST) }
     }
 }
 

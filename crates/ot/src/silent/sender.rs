@@ -65,17 +65,20 @@ impl Grower for Roots<'_> {
         &mut self,
         channel: &mut dyn Channel,
         trees: &Trees<'_>,
+        tags: &mut [Block],
         out: &mut Vec<Block>,
     ) -> Result<(), OtError> {
-        let mut messages = vec![Block::ZERO; trees.message_len()];
+        let mut message = trees.message();
         let roots = Zeroizing::new(trees.roots(self.rng));
-        let parts = trees.parts_mut(&mut messages).zip(roots.iter());
+        let parts = trees.parts(&mut message, tags).zip(roots.iter());
         let delta = self.delta;
-        trees.each(parts, out, |(message, root), hash, q, leaves| {
-            tree::grow(&hash, delta, *root, q, message, leaves);
+        trees.each(parts, out, |((blocks, tags), root), hash, q, leaves| {
+            blocks[q.len()] = tree::grow(&hash, delta, *root, q, blocks, leaves, tags);
         });
-        // S -> R: the left sums of every level of every tree
-        channel.send(kind::TREES, Block::slice_as_bytes(&messages))?;
+        let digest = trees.digest(&message, tags);
+        message.set_digest(&digest);
+        // S -> R: the left sums of every level of every tree and the sum of its tags; the digest of all tags
+        channel.send(kind::TREES, message.as_bytes())?;
         Ok(channel.flush()?)
     }
 }
