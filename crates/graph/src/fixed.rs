@@ -252,13 +252,13 @@ impl<'a> FixedExecutor<'a> {
 
     /// How many inputs of a function lie where it goes on and its domain does not.
     fn outside<I: Integer>(&self, index: usize, values: &[I]) -> usize {
-        let (FixedOp::Function(function), Some(FunctionFit { open: [below, above], .. })) =
+        let (FixedOp::Function(function), Some(FunctionFit { open: [below, above], vanishes, .. })) =
             (&self.network.public().nodes()[index].op, self.network.values()[index + 1].function)
         else {
             return 0;
         };
-        let [low, last] = [function.low, function.last()].map(I::from);
-        let outside = |x: &&I| (below && **x < low) || (above && **x > last);
+        let [zero, low, last] = [0, function.low, function.last()].map(I::from);
+        let outside = |x: &&I| (below && **x < low && !(vanishes && **x == zero)) || (above && **x > last);
         values.iter().filter(outside).count()
     }
 }

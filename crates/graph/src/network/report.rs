@@ -44,6 +44,9 @@ pub struct FunctionFit {
     pub error: f64,
     /// Whether the function goes on below and above its domain: an input there has no right value, and counts as an overflow.
     pub open: [bool; 2],
+    /// Whether 0 is no such input: what it is multiplied with is 0, too, where its input is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vanishes: bool,
 }
 
 /// One value of a compiled network: its scale, its range, and what calibration saw.

@@ -15,6 +15,7 @@ mod item;
 mod layer;
 mod lower;
 mod made;
+mod normalised;
 mod outlier;
 mod outline;
 mod precision;

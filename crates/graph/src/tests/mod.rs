@@ -9,6 +9,7 @@ mod functions;
 mod kernels;
 mod lookups;
 mod made;
+mod normalised;
 mod operators;
 mod parallel;
 mod passes;

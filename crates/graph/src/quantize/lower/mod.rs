@@ -17,7 +17,8 @@ use super::calibrate::Range;
 use super::features::Coding;
 use super::fits::Fits;
 use super::item::Item;
-use super::reach::ends;
+use super::normalised::FINER_BITS;
+use super::reach::{Reached, ends, to_rescales};
 use super::structure::Structure;
 use crate::CompileError;
 use crate::accumulator::Accumulator;
@@ -31,6 +32,9 @@ use crate::pass::Draft;
 
 /// What a ring not chosen yet allows: more than any ring, far from overflow.
 const UNBOUNDED: i128 = 1 << 100;
+
+/// How many times what is needed of the largest ring must have room before a value keeps more bits.
+const SPARE: f64 = 4.0;
 
 /// What is lowered.
 #[derive(Clone, Copy)]
@@ -66,7 +70,30 @@ impl Source<'_> {
         let bits = products().map(|&user| self.bits.activations[user]).max();
         let bits = bits.unwrap_or(self.options.activation_bits);
         let bits = if squared { bits.min(structure.square_bits.activations) } else { bits };
-        ((1_u64 << bits) - 1) as f64
+        let finer = if structure.normalised[end] { self.finer_bits(structure, end, bits) } else { 0 };
+        ((1_u64 << (bits + finer)) - 1) as f64
+    }
+
+    /// How many bits more than `bits` a value keeps that is multiplied with an inverse power: as far as the largest ring has room for its squares' sums and
+    /// for its products with values of `bits` bits.
+    fn finer_bits(&self, structure: &Structure, end: usize, bits: u32) -> u32 {
+        let limit = self.options.accumulators.last().map_or(0, |ring| ring.limit(0)) as f64 / SPARE;
+        let levels = |range: f64| (range > 0.0).then_some(range);
+        let most = |&user: &usize| {
+            let item = &self.items[user];
+            let reached = to_rescales(self.items, structure, user + 1);
+            let peak = |at: &Reached| self.items[at.value - 1].seen.range.magnitude() / at.unit;
+            let peak = levels(2.0 * reached.iter().map(peak).fold(0.0, f64::max))?;
+            let width = self.range(end).width();
+            if item.action.is_square() {
+                return Some(width * (limit / peak).sqrt());
+            }
+            let other = item.inputs.iter().copied().find(|&input| input != end)?;
+            let unit = self.range(other).width() / f64::from(bits).exp2();
+            item.action.is_product().then_some(width * limit * unit / peak)
+        };
+        let most = structure.users[end].iter().filter_map(most).fold(f64::INFINITY, f64::min);
+        FINER_BITS.min((most.log2() - f64::from(bits)).clamp(0.0, f64::from(FINER_BITS)) as u32)
     }
 
     /// The real value of a unit of an input with so many steps between its ends; none for a range without width.

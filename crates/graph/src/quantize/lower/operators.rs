@@ -7,6 +7,9 @@ use crate::network::{Evidence, FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR
 use crate::quantize::item::Action;
 use crate::quantize::reach::{Reached, to_rescales};
 
+/// How many times the largest calibrated square, or sum of squares, there is room for: inputs may be twice as large as calibration's, and a step of the grid.
+const SQUARED: f64 = 4.0 * 1.19;
+
 impl Builder<'_> {
     pub(super) fn add_item(&mut self, index: usize) -> Result<Placed, Stop> {
         let item = &self.source.items[index];
@@ -58,7 +61,7 @@ impl Builder<'_> {
     }
 
     /// Chooses the ring of a group that has none by the sums of item `index`, of this scale: the smallest with room for twice the largest
-    /// that is computed from them before a rescale. Where none has it, what follows says so.
+    /// that is computed from them before a rescale, of squares for the square of that. Where none has it, what follows says so.
     pub(super) fn choose_ring(&mut self, index: usize, scale: f64) {
         let group = self.structure.group_before(index + 1);
         if self.rings[group].is_some() {
@@ -66,7 +69,9 @@ impl Builder<'_> {
         }
         let reached = to_rescales(self.source.items, self.structure, index + 1);
         let peak = |at: &Reached| self.source.items[at.value - 1].seen.range.magnitude() / (scale * at.unit);
-        let need = 2.0 * self.slack * reached.iter().map(peak).fold(0.0, f64::max);
+        let is_square = self.source.items[index].action.is_square();
+        let times = if is_square { SQUARED } else { 2.0 };
+        let need = times * self.slack * reached.iter().map(peak).fold(0.0, f64::max);
         for ring in self.least[group]..self.source.options.accumulators.len() {
             self.rings[group] = Some(ring);
             let has_room = self.needs[group] <= self.source.options.accumulators[ring].limit(0);
