@@ -73,6 +73,11 @@ pub(crate) trait Elementwise: Debug + Sync {
         None
     }
 
+    /// Whether it has a limit far below and another far above 0, so that inputs of any size have a value.
+    fn has_limits(&self) -> bool {
+        false
+    }
+
     /// Whether it grows without limit where its input comes near 0, so that what is divided by that may be of any size.
     fn is_inverse(&self) -> bool {
         false

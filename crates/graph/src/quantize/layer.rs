@@ -200,7 +200,7 @@ impl<'a> RealLayer<'a> {
     }
 
     /// The largest absolute real sum over all inputs in the room's range.
-    fn worst(&self, room: &Room) -> f64 {
+    pub(super) fn worst(&self, room: &Room) -> f64 {
         let (low, high) =
             (room.input.low as f64 * room.input_scale, room.input.high as f64 * room.input_scale);
         let of_row = |(&[positive, negative], biases): (&[f64; 2], &[f32])| {

@@ -165,6 +165,10 @@ impl Elementwise for Function {
         if matches!(self, Self::Tail(_)) { None } else { self.unit_of_input(seen, unit) }
     }
 
+    fn has_limits(&self) -> bool {
+        !matches!(self, Self::Tail(_)) && self.limits().iter().all(Option::is_some)
+    }
+
     fn is_inverse(&self) -> bool {
         self.inverse().is_some()
     }

@@ -8,8 +8,12 @@ use crate::grid::{self, GridFactor};
 use crate::network::{Bound, Evidence, FixedOp};
 use crate::quantize::item::Action;
 use crate::quantize::layer::Relation;
-use crate::quantize::reach::{ends, to_rescales};
+use crate::quantize::layer::Room;
+use crate::quantize::reach::{Reached, ends, to_rescales};
 use crate::quantize::structure::Structure;
+
+/// How many times what calibration asks for there may be room before a function with limits.
+const ROOMIER: f64 = 4.0;
 
 /// How much finer than usual a value is rounded that others take, too, beside what asks for finer ones.
 const FINER: f64 = 4.0;
@@ -70,6 +74,23 @@ impl Source<'_> {
 }
 
 impl Builder<'_> {
+    /// What layer `node` must respect: sums that functions with limits take, which have a value whatever they are, may be as large as accepted inputs make them.
+    pub(super) fn with_limits(&self, node: usize, room: Room, reached: &[Reached]) -> Result<Room, Stop> {
+        let users = |at: &Reached| self.structure.users[at.value].iter();
+        let has_limits =
+            |user: &usize| self.source.items[*user].action.choosing().is_some_and(Elementwise::has_limits);
+        if !reached.iter().any(|at| users(at).any(has_limits)) {
+            return Ok(room);
+        }
+        let seen = |input: usize| match input.checked_sub(1) {
+            Some(item) => self.source.items[item].seen.range.magnitude(),
+            None => self.source.input.magnitude(),
+        };
+        let added: f64 = self.partners(reached).map(|(at, _, input)| 2.0 * seen(input) / at.unit).sum();
+        let worst = self.source.fits.worst(node, &room)? + added;
+        Ok(Room { peak: room.peak.max((worst / 2.0).min(ROOMIER * room.peak)), ..room })
+    }
+
     /// The operators of an element-wise item, one after the other.
     pub(super) fn add_elementwise(
         &mut self,

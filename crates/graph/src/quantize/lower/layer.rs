@@ -26,6 +26,7 @@ impl Builder<'_> {
         for ring in candidates.clone() {
             let limit = rings[ring].limit(self.widest_shift(&reached, rings[ring]));
             let room = self.room(index, x, &reached, rings[ring], limit);
+            let room = self.with_limits(node, room, &reached)?;
             let has_room = self.rings[group].is_some() || self.needs[group] <= rings[ring].limit(0);
             if has_room && let Some(fitted) = fits.fit(node, &room, self.slack)? {
                 if self.rings[group].replace(ring).is_none() {
@@ -85,7 +86,7 @@ impl Builder<'_> {
     }
 
     /// The other inputs of the joins among the values reached, each with the value that it is joined with.
-    fn partners<'s>(
+    pub(super) fn partners<'s>(
         &'s self,
         reached: &'s [Reached],
     ) -> impl Iterator<Item = (&'s Reached, usize, usize)> + 's {
