@@ -319,7 +319,16 @@ impl<'a> Search<'a> {
     fn attempt(&self, bits: u32, fewer: usize, samples: &Samples<'a>) -> Result<Candidate, Refusal> {
         let options = options_for(bits, self.options);
         let layers = LayerBits::with_fewer(&self.part.items, &options, fewer);
-        self.priced(self.unpriced(&options, &layers, bits, samples)?)
+        let found = self.priced(self.unpriced(&options, &layers, bits, samples)?);
+        match found {
+            // A mode may have no room for rings that are large enough for proofs.
+            Err(refusal) if options.saturates => {
+                let options = QuantizationOptions { saturates: false, ..options };
+                let found = self.unpriced(&options, &layers, bits, samples);
+                found.and_then(|found| self.priced(found)).map_err(|_| refusal)
+            }
+            found => found,
+        }
     }
 
     /// The network with these bits by layer on these samples, as if it cost nothing.
