@@ -15,6 +15,7 @@ from onnx import helper
 import lanner
 from helpers.models import make_model, random_weights, save_model
 from lanner.cli import main
+from lanner.embedded import compile_embedded
 
 #: Of scores, relative to the range of the model's own.
 TOLERANCE = 0.01
@@ -76,3 +77,11 @@ def test_run_tells_where_values_saturate(tmp_path: Path, capsys: pytest.CaptureF
     assert within["saturated"] == {}
     assert beyond["saturated"] == saturated[chosen[1]]
     assert "beyond what the network has room for" in shown.err
+
+
+def test_proofs_cost_no_precision() -> None:
+    # No ring has room for proofs behind two squares: a lookup that is calibrated reaches what is asked.
+    model = compile_embedded("mnist_a", "tabula", "logits")
+    assert model.precision is not None
+    assert model.precision.is_met
+    assert any(value["evidence"] == "calibrated" for value in model.report()["values"])
