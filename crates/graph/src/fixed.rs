@@ -47,6 +47,17 @@ pub struct FixedRun {
     pub output: Vec<i128>,
     /// For each node, how many of its sums lay outside what the ring allows.
     pub overflows: Vec<usize>,
+    /// For each node, how many values were beyond an upper bound of the compiler's own.
+    pub saturated: Vec<usize>,
+}
+
+/// What of a run's values is not what the model's own are, for each node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// How many of its sums lay outside what the ring allows.
+    pub overflows: Vec<usize>,
+    /// How many values were beyond an upper bound of the compiler's own: see [`Calibrated::saturates`](crate::network::Calibrated).
+    pub saturated: Vec<usize>,
 }
 
 impl FixedRun {
@@ -77,6 +88,18 @@ impl FixedRun {
     #[must_use]
     pub fn overflow_count(&self) -> usize {
         self.overflows.iter().sum()
+    }
+
+    /// Values beyond upper bounds of the compiler's own, over all nodes.
+    #[must_use]
+    pub fn saturated_count(&self) -> usize {
+        self.saturated.iter().sum()
+    }
+
+    /// Whether the result may be another than the model's, as some value was beyond what the network has room for: it saturated, or left its ring.
+    #[must_use]
+    pub fn is_saturated(&self) -> bool {
+        self.saturated_count() + self.overflow_count() > 0
     }
 }
 
@@ -134,25 +157,21 @@ impl<'a> FixedExecutor<'a> {
     /// [`InputError`] if the input is misshapen or out of range.
     pub fn run(&self, input: &[i64]) -> Result<FixedRun, InputError> {
         let mut output = Vec::new();
-        let overflows = self.trace(input, |value, integers| {
+        let Beyond { overflows, saturated } = self.trace(input, |value, integers| {
             if value == self.network.public().nodes().len() {
                 output = integers.to_vec();
             }
         })?;
-        Ok(FixedRun { output, overflows })
+        Ok(FixedRun { output, overflows, saturated })
     }
 
     /// Runs a quantised input and shows every value to `visit` by number: 0 is the input, i + 1 node i's output.
     ///
-    /// Returns, for each node, how many of its sums lay outside what the ring allows.
+    /// Returns, for each node, how many of its sums lay outside what the ring allows, and how many values saturated.
     ///
     /// # Errors
     /// [`InputError`] if the input is misshapen or out of range.
-    pub fn trace(
-        &self,
-        input: &[i64],
-        visit: impl FnMut(usize, Integers<'_>),
-    ) -> Result<Vec<usize>, InputError> {
+    pub fn trace(&self, input: &[i64], visit: impl FnMut(usize, Integers<'_>)) -> Result<Beyond, InputError> {
         self.network.public().input().check(input)?;
         Ok(if self.is_wide {
             self.trace_in::<i128>(input, visit)
@@ -165,14 +184,16 @@ impl<'a> FixedExecutor<'a> {
         &self,
         input: &[i64],
         mut visit: impl FnMut(usize, Integers<'_>),
-    ) -> Vec<usize> {
+    ) -> Beyond {
         let network = self.network.public();
         let mut overflows = vec![0; network.nodes().len()];
+        let mut saturated = overflows.clone();
         let mut values: Vec<Vec<I>> = vec![input.iter().map(|&x| x.into()).collect()];
         visit(0, I::show(&values[0]));
         values.resize(network.nodes().len() + 1, Vec::new());
         for (index, node) in network.nodes().iter().enumerate() {
             let mut output = self.step(index, node, &mut values);
+            saturated[index] = self.saturating(index, &output);
             overflows[index] = match node.op.elementwise() {
                 Some(op) => {
                     let outside = self.outside(index, &output);
@@ -202,7 +223,18 @@ impl<'a> FixedExecutor<'a> {
                 values[input] = Vec::new();
             }
         }
-        overflows
+        Beyond { overflows, saturated }
+    }
+
+    /// How many values are beyond the upper bound that a node is, if that is the compiler's own.
+    fn saturating<I: Integer>(&self, index: usize, values: &[I]) -> usize {
+        match &self.network.public().nodes()[index].op {
+            FixedOp::Clip(clip) if self.network.values()[index + 1].saturates => {
+                let high = I::from(clip.high);
+                values.iter().filter(|x| **x > high).count()
+            }
+            _ => 0,
+        }
     }
 
     /// What a node computes; of an element-wise operator and of a product, what it is applied to.
@@ -252,13 +284,13 @@ impl<'a> FixedExecutor<'a> {
 
     /// How many inputs of a function lie where it goes on and its domain does not.
     fn outside<I: Integer>(&self, index: usize, values: &[I]) -> usize {
-        let (FixedOp::Function(function), Some(FunctionFit { open: [below, above], .. })) =
+        let (FixedOp::Function(function), Some(FunctionFit { open: [below, above], vanishes, .. })) =
             (&self.network.public().nodes()[index].op, self.network.values()[index + 1].function)
         else {
             return 0;
         };
-        let [low, last] = [function.low, function.last()].map(I::from);
-        let outside = |x: &&I| (below && **x < low) || (above && **x > last);
+        let [zero, low, last] = [0, function.low, function.last()].map(I::from);
+        let outside = |x: &&I| (below && **x < low && !(vanishes && **x == zero)) || (above && **x > last);
         values.iter().filter(outside).count()
     }
 }

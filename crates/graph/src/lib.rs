@@ -38,7 +38,7 @@ mod window;
 
 pub use accumulator::Accumulator;
 pub use error::{CompileError, InputError};
-pub use fixed::{FixedExecutor, FixedRun, arg_max, rescale};
+pub use fixed::{Beyond, FixedExecutor, FixedRun, arg_max, rescale};
 pub use float::FloatExecutor;
 pub use graph::{Graph, Node, Op};
 pub use grid::GridFactor;

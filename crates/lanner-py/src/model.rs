@@ -13,6 +13,9 @@ use pyo3::types::PyDict;
 use crate::error::{parts, raise};
 use crate::trace::Elsewhere;
 
+/// The reference's integers, the overflows met, and for each sample the nodes whose values were beyond what there is room for, and how many.
+type Reference<'py> = (Bound<'py, PyAny>, usize, Vec<Vec<(String, usize)>>);
+
 /// A compiled model: fixed-point network, scales, plan and output policy.
 #[pyclass(frozen, module = "lanner._native")]
 pub(crate) struct NativeModel(Arc<Model>);
@@ -91,14 +94,10 @@ impl NativeModel {
         self.0.manifest().to_json().map_err(|error| raise(py, &error))
     }
 
-    fn fixed<'py>(
-        &self,
-        py: Python<'py>,
-        x: PyReadonlyArrayDyn<'py, f32>,
-    ) -> PyResult<(Bound<'py, PyAny>, usize)> {
+    fn fixed<'py>(&self, py: Python<'py>, x: PyReadonlyArrayDyn<'py, f32>) -> PyResult<Reference<'py>> {
         let samples = values(&x);
         let fixed = py.detach(|| self.0.fixed(&samples)).map_err(|error| raise(py, &error))?;
-        Ok((integers(py, fixed.scores)?, fixed.overflows))
+        Ok((integers(py, fixed.scores)?, fixed.overflows, fixed.saturated))
     }
 
     fn probability(&self, py: Python<'_>, scores: Vec<i128>) -> PyResult<Option<f64>> {

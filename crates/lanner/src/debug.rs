@@ -46,7 +46,7 @@ pub fn debug(model: &Model, sample: &[f32], secure: bool) -> Result<Value> {
     let input = public.input().quantize(sample)?;
     let mut integers = Vec::new();
     let executor = FixedExecutor::new(network)?;
-    let overflows = executor.trace(&input, |_, values| integers.push(values.to_vec()))?;
+    let beyond = executor.trace(&input, |_, values| integers.push(values.to_vec()))?;
     let shared = if secure && manifest.plan.samples.is_one() {
         let made = together(network, &manifest.plan, &input)?.1;
         // What a step makes last under a node's name is the node's, but for what tells the result, whose name a node may have as well.
@@ -64,7 +64,7 @@ pub fn debug(model: &Model, sample: &[f32], secure: bool) -> Result<Value> {
         let [low, high] = value.calibrated;
         let calibrated = high.max(-low);
         let unit = Unit { scale: value.scale, calibrated };
-        let layer = Layer::of(stands_for.map(Vec::as_slice), integers, unit, overflows[index]);
+        let layer = Layer::of(stands_for.map(Vec::as_slice), integers, unit, beyond.overflows[index]);
         let bits = node.accumulator.bits();
         let met = shared.get(&node.name).and_then(|made| differences(made, integers, bits));
         let most = layer.range[1].max(-layer.range[0]);
@@ -80,6 +80,7 @@ pub fn debug(model: &Model, sample: &[f32], secure: bool) -> Result<Value> {
             "of_ring": part(value.limit),
             "bits": bits,
             "overflows": layer.overflows,
+            "saturated": beyond.saturated[index],
             "protocol": shared.get(&node.name).map(|made| made.protocol),
             "secure_differences": met.map(|[count, _]| count),
             "largest_secure_difference": met.map(|[_, largest]| largest),
@@ -117,8 +118,11 @@ impl Layer {
 }
 
 /// The node behind which a rescale or a narrower ring is.
-fn base(name: &str) -> &str {
-    ["/rescale", "/narrow"].iter().find_map(|suffix| name.strip_suffix(suffix)).map_or(name, base)
+pub(crate) fn base(name: &str) -> &str {
+    ["/rescale", "/narrow", "/saturate"]
+        .iter()
+        .find_map(|suffix| name.strip_suffix(suffix))
+        .map_or(name, base)
 }
 
 /// In how many elements the parties' value is not the reference's, and the largest difference; none if it is no such value.

@@ -14,6 +14,7 @@ use lanner_protocol::nonlinear::tabula;
 use serde::{Deserialize, Serialize};
 
 use crate::auto::Job;
+use crate::debug::base;
 use crate::file::Contents;
 use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
 use crate::refusals::{foresee, reasons};
@@ -40,6 +41,8 @@ pub struct Fixed {
     pub scores: Vec<Vec<i128>>,
     /// Sums outside what their rings allow, over all samples: a private prediction would be wrong there.
     pub overflows: usize,
+    /// For each sample, the nodes whose values were beyond what the network has room for, and how many: they saturated, or left their ring.
+    pub saturated: Vec<Vec<(String, usize)>>,
 }
 
 /// The document in a model file: the public half, and what only the owner holds.
@@ -257,10 +260,15 @@ impl Model {
     /// [`ErrorKind::Input`] if a sample does not fit or is beyond the calibrated range.
     pub fn fixed(&self, samples: &[f32]) -> Result<Fixed> {
         let executor = FixedExecutor::new(&self.network)?;
-        let mut fixed = Fixed { scores: Vec::new(), overflows: 0 };
+        let nodes = self.network.public().nodes();
+        let mut fixed = Fixed { scores: Vec::new(), overflows: 0, saturated: Vec::new() };
         for sample in self.samples(samples)? {
             let run = executor.run_real(sample)?;
             fixed.overflows += run.overflow_count();
+            let counts =
+                run.overflows.iter().zip(&run.saturated).map(|(overflows, saturated)| overflows + saturated);
+            let beyond = nodes.iter().zip(counts).filter(|(_, count)| *count > 0);
+            fixed.saturated.push(beyond.map(|(node, count)| (base(&node.name).to_owned(), count)).collect());
             fixed.scores.push(run.output);
         }
         Ok(fixed)

@@ -271,7 +271,14 @@ impl CompileOptions {
         let options = match mode {
             Mode::Tabula(_) => {
                 let kept_bits = self.kept_bits;
-                QuantizationOptions { narrow: true, kept_bits, ..QuantizationOptions::powers_of_two() }
+                // A number of bits that lookups keep leaves no room for proofs.
+                let saturates = kept_bits.is_none();
+                QuantizationOptions {
+                    narrow: true,
+                    kept_bits,
+                    saturates,
+                    ..QuantizationOptions::powers_of_two()
+                }
             }
             _ if self.kept_bits.is_some() => {
                 let error =

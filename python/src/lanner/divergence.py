@@ -37,6 +37,7 @@ class LayerTrace:
         of_ring: The same as a part of what its ring has room for.
         bits: Bits of the ring.
         overflows: Sums that leave the ring.
+        saturated: Values beyond an upper bound of the compiler's own, which saturate.
         protocol: What computes it; None inside another step's protocol, and without a secure run.
         secure_differences: In how many elements the parties' value is not the reference's; None where it is not shared.
         largest_secure_difference: The largest difference, in units of the last place.
@@ -52,6 +53,7 @@ class LayerTrace:
     of_ring: float | None
     bits: int
     overflows: int
+    saturated: int
     protocol: str | None
     secure_differences: int | None
     largest_secure_difference: int | None
@@ -62,7 +64,7 @@ class Departure:
     """The first layer at which something departs.
 
     Attributes:
-        kind: ``secure``, ``overflow``, ``calibration`` or ``precision``.
+        kind: ``secure``, ``overflow``, ``saturation``, ``calibration`` or ``precision``.
         layer: The layer.
         what: What is wrong there, in words.
         fix: What to change.
@@ -142,6 +144,10 @@ def _departures(layers: list[LayerTrace], document: dict[str, Any]) -> Iterator[
         if layer.overflows:
             what = f"{layer.overflows} sums leave their ring of {layer.bits} bits, so that the result may be wrong"
             yield Departure("overflow", layer.name, what, "calibrate on samples like this one as well")
+            break
+        if layer.saturated:
+            what = f"{layer.saturated} values are beyond twice what calibration saw, and saturate"
+            yield Departure("saturation", layer.name, what, "calibrate on samples like this one as well")
             break
     # What a layer loses need not matter behind it.
     scores = layers[-1].relative_error

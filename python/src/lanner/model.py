@@ -197,10 +197,24 @@ class Model:
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
         """
+        integers, overflows, _ = self.predict_saturating(x)
+        return integers, overflows
+
+    def predict_saturating(self, x: ArrayLike) -> tuple[NDArray[np.int64], int, list[dict[str, int]]]:
+        """As `predict_integers`, and for each sample where its values were beyond what the network has room for.
+
+        That is, by the layer's name, how many values saturated or left their ring: where there are any, the result may
+        be another than the model's. A prediction tells its client nothing of it, since whether a hidden value saturates
+        says something of it and of the weights.
+
+        Raises:
+            InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
+        """
         batch = self._batch(x)
         check_range(batch, self.manifest.input)
         with native_errors():
-            return interruptible(lambda: self.native.fixed(batch))
+            integers, overflows, saturated = interruptible(lambda: self.native.fixed(batch))
+        return integers, overflows, [_by_layer(counts) for counts in saturated]
 
     @property
     def logits_scale(self) -> float:
@@ -534,3 +548,11 @@ def _default_name(model: object) -> str:
 
 
 _TORCH_MODULE = "torch.nn.modules.module.Module"
+
+
+def _by_layer(counts: list[tuple[str, int]]) -> dict[str, int]:
+    """Counts by name; those of a layer's several nodes add up."""
+    found: dict[str, int] = {}
+    for name, count in counts:
+        found[name] = found.get(name, 0) + count
+    return found

@@ -20,6 +20,7 @@ DOCUMENT = {
     "top": None,
     "logits": None,
     "values": None,
+    "saturated": None,
     "shape": None,
     "mode": "gazelle",
     "model": "mnist_d",

@@ -62,7 +62,7 @@ impl Elementwise for LeakyRelu {
         let slope = FixedLeakyRelu::new(alpha, wanted.activation_bits);
         let off = (slope.numerator as f64 / f64::from(slope.shift).exp2() - alpha).abs();
         let error = 0.5 + off * f64::from(bits - 1).exp2();
-        let fit = Some(FunctionFit { error, open: [true; 2] });
+        let fit = Some(FunctionFit { error, open: [true; 2], vanishes: false });
         Some(Part { suffix: "", op: FixedOp::Function(slope.to_nearest(bits)), scale: wanted.scale, fit })
     }
 }

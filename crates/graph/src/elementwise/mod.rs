@@ -73,11 +73,21 @@ pub(crate) trait Elementwise: Debug + Sync {
         None
     }
 
+    /// Whether it has a limit far below and another far above 0, so that inputs of any size have a value.
+    fn has_limits(&self) -> bool {
+        false
+    }
+
+    /// Whether it grows without limit where its input comes near 0, so that what is divided by that may be of any size.
+    fn is_inverse(&self) -> bool {
+        false
+    }
+
     /// The operators whose sum computes it, if that is how it is computed.
     ///
     /// # Errors
     /// As [`Self::lower`].
-    fn halves(&self, _wanted: &Wanted<'_>) -> Result<Option<Halves>, String> {
+    fn spans(&self, _wanted: &Wanted<'_>) -> Result<Option<Spans>, String> {
         Ok(None)
     }
 
@@ -106,6 +116,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) reach: [i64; 2],
     /// Real value of a unit of the output, of an operator that chooses it.
     pub(crate) unit: f64,
+    /// Whether what the output is multiplied with is 0 where the input is.
+    pub(crate) vanishes: bool,
     /// Polynomials found before.
     pub(crate) functions: &'a FitCache,
 }
@@ -121,13 +133,19 @@ pub(crate) struct Part {
     pub(crate) fit: Option<FunctionFit>,
 }
 
-/// Two operators whose results, of one unit, add up.
-pub(crate) struct Halves {
+/// Operators whose results, of one unit, add up.
+pub(crate) struct Spans {
     /// Of the input as it is.
-    pub(crate) below: Part,
-    /// Bits that the input of the other loses first.
+    pub(crate) first: Part,
+    /// Of coarser ones.
+    pub(crate) others: Vec<Coarser>,
+}
+
+/// An operator of an input that is rounded first.
+pub(crate) struct Coarser {
+    /// Bits that the input loses.
     pub(crate) shift: u32,
-    pub(crate) above: Part,
+    pub(crate) part: Part,
 }
 
 impl Part {

@@ -82,11 +82,11 @@ impl Products<'_> {
             return None;
         }
         let values = self.largest.iter().map(|value| value * unit).collect();
-        let within = Target { low: 0, bits: self.bits, values };
+        let within = Target { low: 0, bits: self.bits, values, allowed: None };
         let FixedFunction { polynomials, shift, .. } = within.fit_polynomials(left).function;
         let values = self.ratios.iter().map(|ratio| (ratio * factor_unit).round() as i64).collect();
         let factors = Some(Factors { values, shift: factor_shift + finer });
-        let Target { low, bits, .. } = *self.whole;
+        let &Target { low, bits, .. } = self.whole;
         let function = FixedFunction { low, bits, polynomials, shift, factors };
         let fitted = function.check_sizes().is_ok().then(|| self.whole.measured(function))?;
         (fitted.error <= tolerance).then_some(fitted)

@@ -38,13 +38,15 @@ pub(crate) struct Target {
     bits: u32,
     /// What it is there, in units of the output.
     values: Vec<f64>,
+    /// How many times the tolerance it may be off by there; once, if nothing is said.
+    allowed: Option<Vec<f64>>,
 }
 
 /// Polynomials, and how far they are from the function.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fitted {
     pub(crate) function: FixedFunction,
-    /// The largest distance at an integer of the domain, in units of the output.
+    /// The largest distance at an integer of the domain, in units of the output, or in as many as it may be off by there.
     pub(crate) error: f64,
 }
 
@@ -91,7 +93,18 @@ impl Target {
     /// The function `f` of real numbers on the integers `low .. low + 2^bits` of `input` units, in units of `output`.
     pub(crate) fn new(f: impl Fn(f64) -> f64, low: i64, bits: u32, [input, output]: [f64; 2]) -> Self {
         let value = |place: i64| f((low + place) as f64 * input) / output;
-        Self { low, bits, values: (0..1_i64 << bits).map(value).collect() }
+        Self { low, bits, values: (0..1_i64 << bits).map(value).collect(), allowed: None }
+    }
+
+    /// The same where places, counted from the first, may be off by so many times the tolerance.
+    pub(crate) fn allowing(mut self, times: impl Fn(i64) -> f64) -> Self {
+        self.allowed = Some((0..1_i64 << self.bits).map(times).collect());
+        self
+    }
+
+    /// How many times the tolerance a place may be off by.
+    fn allowed(&self, place: usize) -> f64 {
+        self.allowed.as_ref().map_or(1.0, |allowed| allowed[place])
     }
 
     /// The cheapest polynomials that are nowhere farther from the function than `tolerance` units of the output, more than half a
@@ -118,7 +131,13 @@ impl Target {
             let mut more = 0;
             for segment_bits in 0..=most {
                 let Some(pieces) = Pieces::new(&self.values, segment_bits, degree) else { break };
-                let room = tolerance - 0.5 - pieces.error();
+                let size = 1 << pieces.place_bits();
+                let ends = |segment: usize| [segment * size, (segment + 1) * size - 1];
+                let allowed = |segment| ends(segment).map(|place| self.allowed(place));
+                let room = pieces.room(|segment| {
+                    let [first, last] = allowed(segment);
+                    tolerance * first.min(last) - 0.5
+                });
                 if room <= -LUCK {
                     if segment_bits == most && best.is_none() {
                         closest = closer(closest, self.finest(&pieces));
@@ -213,7 +232,7 @@ impl Target {
         let places = places(size, self.values.len());
         let is_near = |place: usize| {
             let off = function.at(self.low + place as i64) as f64 - self.values[place];
-            off.abs() <= tolerance
+            off.abs() <= tolerance * self.allowed(place)
         };
         let starts = (0..self.values.len()).step_by(size);
         starts
@@ -224,8 +243,10 @@ impl Target {
 
     /// A function with its largest error, over the whole domain.
     fn measured(&self, function: FixedFunction) -> Fitted {
-        let error = |(x, value): (i64, &f64)| (function.at(x) as f64 - value).abs();
-        let error = (self.low..).zip(&self.values).map(error).fold(0.0, f64::max);
+        let off = |(place, value): (usize, &f64)| {
+            (function.at(self.low + place as i64) as f64 - value).abs() / self.allowed(place)
+        };
+        let error = self.values.iter().enumerate().map(off).fold(0.0, f64::max);
         Fitted { function, error }
     }
 

@@ -47,8 +47,8 @@ impl<'a> Pieces<'a> {
         Some(Self { places, segments, place_bits: size.ilog2(), degree, nodes })
     }
 
-    /// The largest distance of the polynomials, not rounded, from the function.
-    pub(super) fn error(&self) -> f64 {
+    /// What is left of what each segment may be off by, at the one with the least, when the polynomials, not rounded, are as far from the function as they are.
+    pub(super) fn room(&self, allowed: impl Fn(usize) -> f64) -> f64 {
         let of_segment = |segment: &Cow<'a, [f64]>| {
             let mut rest = segment.to_vec();
             for power in (1..=self.degree).rev() {
@@ -58,7 +58,8 @@ impl<'a> Pieces<'a> {
             let [low, high] = ends(&rest);
             (high - low) / 2.0
         };
-        self.segments.iter().map(of_segment).fold(0.0, f64::max)
+        let left = |(segment, values)| allowed(segment) - of_segment(values);
+        self.segments.iter().enumerate().map(left).fold(f64::INFINITY, f64::min)
     }
 
     /// The fewest bits with which rounding the coefficients might keep to `room` units.

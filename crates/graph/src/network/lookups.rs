@@ -70,7 +70,8 @@ impl Network {
             if let Some(ring) = rings.get(&index) {
                 let (value, shape) = (node.inputs[0], old.shape(node.inputs[0]).to_vec());
                 let name = format!("{}/narrow", node.name);
-                let seen = Calibrated { weight_error: None, function: None, ..self.seen(value) };
+                let seen =
+                    Calibrated { weight_error: None, function: None, saturates: false, ..self.seen(value) };
                 made.push(FixedNode { name, op: FixedOp::Narrow, inputs, shape, accumulator: *ring }, seen);
                 inputs = vec![made.nodes.len()];
             }
@@ -108,6 +109,7 @@ impl Network {
             high: value.calibrated[1],
             weight_error: value.weights.map(|weights| weights.error),
             function: value.function,
+            saturates: value.saturates,
         }
     }
 }

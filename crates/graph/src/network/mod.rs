@@ -120,6 +120,12 @@ impl Network {
         &self.values
     }
 
+    /// The values that some accepted input may take out of their rings, as far as is known: what is calibrated, and what follows from that. None where all
+    /// ranges are proved for every accepted input.
+    pub fn unproved(&self) -> impl Iterator<Item = &ValueReport> {
+        self.values.iter().filter(|value| value.evidence != Evidence::Proved)
+    }
+
     /// What it reaches on its calibration samples, where a precision was asked for. The owner's alone.
     #[must_use]
     pub const fn reached(&self) -> Option<Reached> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Bound, LinearWeights, PublicNetwork};
+use super::{Bound, FixedOp, LinearWeights, PublicNetwork};
 use crate::CompileError;
 
 /// Why a value is believed to stay in its range; the strongest reason is the least.
@@ -34,6 +34,14 @@ pub struct Calibrated {
     /// For a function by polynomials: how close these are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<FunctionFit>,
+    /// Whether it is an upper bound of the compiler's own, with which the sums behind are proved: what is beyond saturates.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub saturates: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_false(x: &bool) -> bool {
+    !x
 }
 
 /// How close polynomials are to the function that they stand for.
@@ -44,6 +52,9 @@ pub struct FunctionFit {
     pub error: f64,
     /// Whether the function goes on below and above its domain: an input there has no right value, and counts as an overflow.
     pub open: [bool; 2],
+    /// Whether 0 is no such input: what it is multiplied with is 0, too, where its input is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vanishes: bool,
 }
 
 /// One value of a compiled network: its scale, its range, and what calibration saw.
@@ -73,6 +84,8 @@ pub struct ValueReport {
     pub weights: Option<WeightReport>,
     /// For a function by polynomials, how close these are.
     pub function: Option<FunctionFit>,
+    /// Whether it is an upper bound of the compiler's own: what is beyond it saturates.
+    pub saturates: bool,
 }
 
 /// A number for a report, whose readers have none of more than 64 bits but floats.
@@ -131,8 +144,24 @@ pub(crate) fn join(
         let operator = node.map_or("Input", |(_, node)| node.op.name());
         let Bound { low, high, evidence } = *bound;
         let calibrated = [seen.low, seen.high];
-        let (scale, function) = (seen.scale, seen.function);
-        Ok(ValueReport { name, operator, scale, low, high, evidence, limit, calibrated, weights, function })
+        let Calibrated { scale, function, saturates, .. } = *seen;
+        if saturates && !node.is_some_and(|(_, node)| matches!(node.op, FixedOp::Clip(_))) {
+            let reason = "what saturates is no upper bound".to_owned();
+            return Err(CompileError::Network { place: name, reason });
+        }
+        Ok(ValueReport {
+            name,
+            operator,
+            scale,
+            low,
+            high,
+            evidence,
+            limit,
+            calibrated,
+            weights,
+            function,
+            saturates,
+        })
     };
     let known = calibrated.last().map(|seen| seen.scale);
     if network.output_scale().is_some_and(|public| known != Some(public)) {

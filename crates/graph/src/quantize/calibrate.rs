@@ -164,6 +164,7 @@ pub(super) fn integer_ranges(
         high: 0,
         weight_error: value.weights.map(|weights| weights.error),
         function: value.function,
+        saturates: value.saturates,
     };
     let mut ranges: Vec<Calibrated> = network.values().iter().map(unseen).collect();
     let mut all_scores = Vec::with_capacity(samples.len());

@@ -77,6 +77,14 @@ impl<'a> Fits<'a> {
         Ok(self.layer(node)?.real.needed(room))
     }
 
+    /// As [`RealLayer::worst`].
+    ///
+    /// # Errors
+    /// As [`Self::fit`].
+    pub(super) fn worst(&self, node: usize, room: &Room) -> Result<f64, CompileError> {
+        Ok(self.layer(node)?.real.worst(room))
+    }
+
     /// The largest absolute weight of a layer.
     ///
     /// # Errors

@@ -48,6 +48,8 @@ pub(super) struct Room {
     pub(super) growth: f64,
     /// The largest absolute value, in real units, of all that is added to the sums; `None` if it is not known yet.
     pub(super) others: Option<f64>,
+    /// Whether nothing but a proof will do. Of others that are not known yet it leaves them half of what the ring allows.
+    pub(super) proof: bool,
     /// Whether the sums are joined with other values: the peak is that of all, the worst case of the sums alone.
     pub(super) joined: bool,
     /// The ring.
@@ -166,6 +168,9 @@ impl<'a> RealLayer<'a> {
         let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
         let least = if room.joined { calibrated } else { finest };
         let fitted = self.fit_proved(room, least, may_do).filter(enough).or_else(|| {
+            if room.proof {
+                return None;
+            }
             let scale = room.related(positive(calibrated));
             let quantized = may_do(scale).then(|| self.quantize(scale, room.input_scale));
             quantized.map(|weights| (weights, scale)).filter(enough)
@@ -180,8 +185,12 @@ impl<'a> RealLayer<'a> {
         least: f64,
         may_do: impl Fn(f64) -> bool,
     ) -> Option<(LinearWeights, f64)> {
-        let others = room.others?;
-        let allowed = room.limit as f64 / room.growth;
+        let (others, share) = match room.others {
+            Some(others) => (others, 1.0),
+            None if room.proof => (0.0, 0.5),
+            None => return None,
+        };
+        let allowed = share * room.limit as f64 / room.growth;
         let mut scale = positive(((self.worst(room) + others) / (allowed * room.input_scale)).max(least));
         for _ in 0..ATTEMPTS {
             scale = room.related(scale);
@@ -200,7 +209,7 @@ impl<'a> RealLayer<'a> {
     }
 
     /// The largest absolute real sum over all inputs in the room's range.
-    fn worst(&self, room: &Room) -> f64 {
+    pub(super) fn worst(&self, room: &Room) -> f64 {
         let (low, high) =
             (room.input.low as f64 * room.input_scale, room.input.high as f64 * room.input_scale);
         let of_row = |(&[positive, negative], biases): (&[f64; 2], &[f32])| {

@@ -15,6 +15,7 @@ mod item;
 mod layer;
 mod lower;
 mod made;
+mod normalised;
 mod outlier;
 mod outline;
 mod precision;
@@ -67,6 +68,9 @@ pub struct QuantizationOptions {
     /// The bits that each of these rescales keeps of the calibrated range and as much again, its sign among them, instead of those that make
     /// `activation_bits` of the typical range: 3 to 16. Goes with `narrow` alone, and ranges are those of calibration, whatever is proved.
     pub kept_bits: Option<u32>,
+    /// Whether activations saturate at twice their calibrated largest or more, and sums take the rings in which they are proved to fit then, where
+    /// there are any: they never wrap, whatever the input.
+    pub saturates: bool,
     /// What a unit of the output is to be at most, if sums that the output is made of are to be rounded to it.
     pub output_unit: Option<f64>,
 }
@@ -87,6 +91,7 @@ impl Default for QuantizationOptions {
             min_square_bits: 5,
             narrow: false,
             kept_bits: None,
+            saturates: true,
             output_unit: None,
         }
     }
@@ -98,14 +103,14 @@ impl QuantizationOptions {
     #[must_use]
     pub fn powers_of_two() -> Self {
         let accumulators = Accumulator::powers_of_two().collect();
-        Self { accumulators, squares_of_sums: false, ..Self::default() }
+        Self { accumulators, squares_of_sums: false, saturates: false, ..Self::default() }
     }
 
     /// As the default, but without rescales, over products of primes: for networks of sums and products that are computed on ciphertexts.
     #[must_use]
     pub fn without_rescales() -> Self {
         let accumulators = Accumulator::products().collect();
-        Self { accumulators, squares_of_sums: false, rescales: false, ..Self::default() }
+        Self { accumulators, squares_of_sums: false, rescales: false, saturates: false, ..Self::default() }
     }
 }
 

@@ -57,22 +57,48 @@ pub fn compile_to<'c>(
     let watched = Watched::new(calibration.tracer);
     let calibration = Calibration { tracer: &watched, ..calibration };
     let prepared = Prepared::new(graph, tensors, calibration, &options)?.widened(&options, PRODUCTS)?;
-    let found = watched.unless_failed(search(&prepared, &options, aim, cost));
-    if found.as_ref().is_ok_and(|found| !found.falls_short) {
+    let searched = |prepared: &Prepared<'_>| {
+        let found = watched.unless_failed(search(prepared, &options, aim, cost));
+        if !options.saturates || is_enough(&found) {
+            return found;
+        }
+        // Proofs may ask for more than there is room for.
+        let options = QuantizationOptions { saturates: false, ..options.clone() };
+        closer(found, watched.unless_failed(search(prepared, &options, aim, cost)))
+    };
+    let found = searched(&prepared);
+    if is_enough(&found) {
         return found.map(|found| found.network);
     }
-    // What was made may ask for more than there is room for.
+    // And so may what was made.
     let Some(narrow) = prepared.narrow() else { return found.map(|found| found.network) };
-    let again = watched.unless_failed(search(&narrow, &options, aim, cost));
-    match (found, again) {
-        (Ok(found), again) if again.as_ref().map_or(true, |again| again.falls_short) => Ok(found.network),
-        (_, again) => again.map(|again| again.network),
+    let again = searched(&narrow);
+    let found = if found.is_ok() && !is_enough(&again) { found } else { again };
+    found.map(|found| found.network)
+}
+
+/// Whether a search found what is asked.
+fn is_enough(found: &Result<Outcome, CompileError>) -> bool {
+    found.as_ref().is_ok_and(|found| !found.falls_short)
+}
+
+/// What is asked, else what is closer to it, else the later of two refusals.
+fn closer(
+    first: Result<Outcome, CompileError>,
+    second: Result<Outcome, CompileError>,
+) -> Result<Outcome, CompileError> {
+    match (first, second) {
+        (Ok(first), Ok(second)) if second.falls_short && first.error <= second.error => Ok(first),
+        (Ok(first), Err(_)) => Ok(first),
+        (_, second) => second,
     }
 }
 
 /// What a search ends with.
 struct Outcome {
     network: Network,
+    /// The largest error of a score on the samples.
+    error: f64,
     /// Whether it misses the precision, or the mode has no room for it.
     falls_short: bool,
 }
@@ -109,7 +135,8 @@ fn search(
         return Err(CompileError::Precision { node, bits, asked, reached, lost, sparse });
     }
     let falls_short = !reached.is_met() || best.cost == u64::MAX;
-    Ok(Outcome { network: best.network.with_reached(reached).with_made(prepared.made()), falls_short })
+    let network = best.network.with_reached(reached).with_made(prepared.made());
+    Ok(Outcome { network, error: reached.error, falls_short })
 }
 
 fn check_aim(precision: Precision) -> Result<(), CompileError> {
@@ -319,7 +346,16 @@ impl<'a> Search<'a> {
     fn attempt(&self, bits: u32, fewer: usize, samples: &Samples<'a>) -> Result<Candidate, Refusal> {
         let options = options_for(bits, self.options);
         let layers = LayerBits::with_fewer(&self.part.items, &options, fewer);
-        self.priced(self.unpriced(&options, &layers, bits, samples)?)
+        let found = self.priced(self.unpriced(&options, &layers, bits, samples)?);
+        match found {
+            // A mode may have no room for rings that are large enough for proofs.
+            Err(refusal) if options.saturates => {
+                let options = QuantizationOptions { saturates: false, ..options };
+                let found = self.unpriced(&options, &layers, bits, samples);
+                found.and_then(|found| self.priced(found)).map_err(|_| refusal)
+            }
+            found => found,
+        }
     }
 
     /// The network with these bits by layer on these samples, as if it cost nothing.

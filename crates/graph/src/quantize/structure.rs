@@ -2,6 +2,7 @@
 
 use super::QuantizationOptions;
 use super::item::{Action, Item};
+use super::normalised::{normalised, vanishes};
 use crate::network::FixedOp;
 
 /// The places of rescales and the groups of values that share a ring.
@@ -19,6 +20,10 @@ pub(super) struct Structure {
     pub(super) behind_squares: Vec<bool>,
     /// The bits of what is squared whole.
     pub(super) square_bits: SquareBits,
+    /// Whether each value keeps more bits where there is room.
+    pub(super) normalised: Vec<bool>,
+    /// Whether what each item's value is multiplied with is 0 where its input is.
+    pub(super) vanishes: Vec<bool>,
     /// The group of each value before its rescale.
     before: Vec<usize>,
     /// The group of each value behind its rescale; the same where there is none.
@@ -72,8 +77,21 @@ impl Structure {
         let (before, behind, groups) = group(items, &rescaled);
         let squared = squared(items, &users, &rescaled, &squares.whole);
         let behind_squares = behind_squares(items, &rescaled, &squares.whole);
+        let (normalised, vanishes) = (normalised(items, &users), vanishes(items, &users));
         let square_bits = squares.bits;
-        Self { users, rescaled, wide, squared, behind_squares, square_bits, before, behind, groups }
+        Self {
+            users,
+            rescaled,
+            wide,
+            squared,
+            behind_squares,
+            square_bits,
+            normalised,
+            vanishes,
+            before,
+            behind,
+            groups,
+        }
     }
 
     /// The group of a value as its item makes it.

@@ -39,15 +39,25 @@ pub(super) fn ops(network: &Network) -> Vec<&'static str> {
 
 #[test]
 fn a_small_network_keeps_its_labels_in_twenty_bits() {
-    let mut sketch = small_network(1);
-    let network = compiled(&mut sketch);
     let step = ["MaxPool", "Relu", "Rescale"];
     let expected =
         [&["Conv2d"], &step[..], &["Conv2d"], &step, &["Reshape", "Linear", "Relu", "Rescale", "Linear"]];
-    assert_eq!(ops(&network), expected.concat());
-    assert!((0..=10).all(|value| network.public().accumulator(value).bits() == 20));
-    let (error, same) = agreement(&mut sketch, &network);
-    assert!(error < 0.03 && same >= 97, "{error} {same}");
+    for saturates in [false, true] {
+        let mut sketch = small_network(1);
+        let calibration = sketch.samples(40, 0.0, 1.0);
+        let options = QuantizationOptions { saturates, ..QuantizationOptions::default() };
+        let network = compile(&sketch.graph, &sketch.tensors, &calibration, &options).unwrap();
+        let found = ops(&network);
+        let without_bounds: Vec<&str> = found.iter().copied().filter(|op| *op != "Clip").collect();
+        assert_eq!(without_bounds, expected.concat());
+        // Proofs take two bits more of the layers that need them.
+        assert_eq!(found.len() - without_bounds.len(), if saturates { 2 } else { 0 });
+        let bits = |value: usize| network.public().accumulator(value).bits();
+        let most = (0..=found.len()).map(bits).max();
+        assert_eq!(most, Some(if saturates { 22 } else { 20 }));
+        let (error, same) = agreement(&mut sketch, &network);
+        assert!(error < 0.03 && same >= 97, "{error} {same}");
+    }
 }
 
 #[test]
@@ -185,7 +195,7 @@ fn proved_bounds_hold_at_the_worst_input() {
                     reached = (reached.0.min(low), reached.1.max(high));
                 }
             };
-            assert_eq!(executor.trace(&x, visit).unwrap(), vec![0; 5]);
+            assert_eq!(executor.trace(&x, visit).unwrap().overflows, vec![0; network.public().nodes().len()]);
         }
     }
     assert_eq!(reached, (report.low, report.high));
@@ -198,10 +208,18 @@ fn sums_beyond_the_ring_are_counted_and_come_back_into_it() {
     let dim = sketch.samples(4, 0.0, 0.02);
     let mut calibration = dim.clone();
     calibration[0] = 1.0;
-    let network =
-        compile(&sketch.graph, &sketch.tensors, &calibration, &QuantizationOptions::default()).unwrap();
-    let run = FixedExecutor::new(&network).unwrap().run_real(&vec![1.0; dim.len() / 4]).unwrap();
-    assert!(run.overflow_count() > 0);
+    let run = |saturates| {
+        let options = QuantizationOptions { saturates, ..QuantizationOptions::default() };
+        let network = compile(&sketch.graph, &sketch.tensors, &calibration, &options).unwrap();
+        let run = FixedExecutor::new(&network).unwrap().run_real(&vec![1.0; dim.len() / 4]).unwrap();
+        (network, run)
+    };
+    // Where what is too large saturates, nothing comes back.
+    let (_, saturated) = run(true);
+    assert_eq!(saturated.overflow_count(), 0);
+    assert!(saturated.is_saturated());
+    let (network, run) = run(false);
+    assert!(run.overflow_count() > 0 && run.saturated_count() == 0);
     let p = network.public().accumulator(network.public().nodes().len()).modulus() as i128;
     assert!(run.output.iter().all(|y| y.abs() <= p / 2));
 }

@@ -49,7 +49,8 @@ fn public(nodes: Vec<FixedNode>) -> Result<PublicNetwork, CompileError> {
 fn network(nodes: Vec<FixedNode>) -> Result<Network, CompileError> {
     let layer = LinearWeights::new(2, vec![3, -1, 2, 2], vec![5, -7]);
     let count = nodes.len() + 1;
-    let seen = Calibrated { scale: 1.0, low: 0, high: 0, weight_error: None, function: None };
+    let seen =
+        Calibrated { scale: 1.0, low: 0, high: 0, weight_error: None, function: None, saturates: false };
     Network::new(public(nodes)?, BTreeMap::from([(0, layer)]), &vec![seen; count])
 }
 
@@ -76,7 +77,8 @@ fn terms_are_added_and_bounded() {
         let layer = LinearWeights::new(2, vec![3, -1, 2, 2], vec![5, -7]);
         BTreeMap::from([(0, layer), (1, LinearWeights::bias_alone(bias))])
     };
-    let seen = Calibrated { scale: 1.0, low: 0, high: 0, weight_error: None, function: None };
+    let seen =
+        Calibrated { scale: 1.0, low: 0, high: 0, weight_error: None, function: None, saturates: false };
     let network = |bias| Network::new(public(nodes.clone())?, weights(bias), &vec![seen; 6]);
     let sound = network(vec![63, -20]).unwrap();
     let run = FixedExecutor::new(&sound).unwrap().run(&[7, -2]).unwrap();

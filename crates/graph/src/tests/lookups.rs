@@ -157,7 +157,7 @@ fn what_leaves_its_ring_is_counted() {
         let counted = executor.trace(&[a, b], |value, integers| values[value] = integers.to_vec()).unwrap();
         let (before, after) = (&values[network.public().nodes()[narrow].inputs[0]], &values[narrow + 1]);
         let outside = before.iter().filter(|x| x.abs() > limit).count();
-        assert_eq!(counted[narrow], outside);
+        assert_eq!(counted.overflows[narrow], outside);
         assert!(before.iter().zip(after).all(|(x, y)| if x.abs() > limit {
             ring.centre(*x) == *y
         } else {

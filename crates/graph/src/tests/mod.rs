@@ -9,6 +9,7 @@ mod functions;
 mod kernels;
 mod lookups;
 mod made;
+mod normalised;
 mod operators;
 mod parallel;
 mod passes;
@@ -17,6 +18,7 @@ mod powers_of_two;
 mod precision;
 mod public_half;
 mod refusals;
+mod saturation;
 mod smooth;
 mod traces;
 

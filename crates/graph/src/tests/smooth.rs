@@ -133,6 +133,23 @@ fn bounded_functions_are_right_far_outside_what_calibration_saw() {
     }
 }
 
+/// Sums in front of them do not leave their ring either, however small those on the samples are.
+#[test]
+fn sums_in_front_of_functions_with_limits_have_room_for_accepted_inputs() {
+    for op in [Function::Sigmoid, Function::Tanh, Function::Erf] {
+        let mut sketch = Sketch::new(&[6], 6).dense("a", 8).op("f", Op::Function(op)).dense("b", 5);
+        let calibration = sketch.samples(60, 0.0, 0.2);
+        let base = QuantizationOptions::powers_of_two();
+        let options = QuantizationOptions { input_range: Some([0.0, 1.0]), activation_bits: 10, ..base };
+        let network = compile(&sketch.graph, &sketch.tensors, &calibration, &options).unwrap();
+        let sums = network.public().nodes().iter().position(|node| node.name == "a").unwrap();
+        let executor = FixedExecutor::new(&network).unwrap();
+        for x in sketch.samples(100, 0.0, 1.0).chunks(6) {
+            assert_eq!(executor.run_real(x).unwrap().overflows[sums], 0);
+        }
+    }
+}
+
 /// An input beyond the domain of a function without a limit has no right value.
 #[test]
 fn inputs_beyond_an_open_domain_are_counted() {

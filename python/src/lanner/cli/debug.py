@@ -52,7 +52,17 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def show(found: Divergence, output: Output) -> None:
     """The layers, and what departs."""
-    columns = ("layer", "operator", "protocol", "off by", "of calibrated", "of ring", "overflows", "parties differ in")
+    columns = (
+        "layer",
+        "operator",
+        "protocol",
+        "off by",
+        "of calibrated",
+        "of ring",
+        "overflows",
+        "saturated",
+        "parties differ in",
+    )
     rows = [
         (
             layer.name,
@@ -62,6 +72,7 @@ def show(found: Divergence, output: Output) -> None:
             _percent(layer.of_calibrated_range, 0),
             _percent(layer.of_ring, 1),
             layer.overflows or None,
+            layer.saturated or None,
             layer.secure_differences,
         )
         for layer in found.layers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from lanner.cli.measured import (
     against_float,
     as_results,
     document_of,
-    integers_of,
     metric_cell,
     metric_text,
+    saturating_of,
 )
 from lanner.cli.on_ray import add_worker_options, check_workers, in_pieces, this_host, workers_on
 from lanner.cli.output import Output
@@ -72,11 +73,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
     x, task = labelled.x, labelled.task
     if options.bits is not None:
         return sweep(options, model, labelled, output)
-    exact, integers, overflows = _references(model, x, output)
+    exact, integers, overflows, saturated = _references(model, x, output)
     results = {"float": task.of_scores(exact), "fixed": task.of_scores(as_results(integers, model))}
     document: dict[str, Any] = {"samples": len(x), "task": task.kind}
     document |= {name: document_of(task, result) for name, result in results.items()}
-    document["fixed"] |= against_float(results["fixed"], results["float"]) | {"overflows": overflows}
+    document["fixed"] |= against_float(results["fixed"], results["float"])
+    document["fixed"] |= {"overflows": overflows, "saturated": saturated}
     document["secure"] = None
     predictions = []
     if options.secure:
@@ -98,18 +100,25 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def _references(
     model: Model, x: NDArray[np.float32], output: Output
-) -> tuple[NDArray[np.float32], NDArray[np.int64], int]:
-    """Float logits, fixed-point integer logits, and the overflows met; inputs out of range count among these."""
+) -> tuple[NDArray[np.float32], NDArray[np.int64], int, dict[str, Any]]:
+    """Float logits, fixed-point integer logits, the overflows met, and where values saturated.
+
+    Inputs out of range count among the overflows.
+    """
     exact, integers, overflows = [], [], 0
+    samples, layers = 0, Counter[str]()
     with output.progress("references", len(x)) as advance:
         for start in range(0, len(x), BATCH):
             batch = x[start : start + BATCH]
             exact.append(model.predict_float(batch))
-            values, met = integers_of(model, batch)
+            values, met, saturated = saturating_of(model, batch)
+            samples += sum(map(bool, saturated))
+            for counts in saturated:
+                layers.update(counts)
             integers.append(values)
             overflows += met
             advance(steps=len(batch))
-    return np.concatenate(exact), np.concatenate(integers), overflows
+    return np.concatenate(exact), np.concatenate(integers), overflows, {"samples": samples, "layers": dict(layers)}
 
 
 def _check_ray(options: argparse.Namespace) -> None:
@@ -208,6 +217,10 @@ def _show(document: dict[str, Any], task: Task, predictions: list[Prediction], o
     if task.kind == "labels":
         _show_labels(computed, output)
     output.say(f"{counted(samples, 'sample')}, {counted(fixed['overflows'], 'overflow')}")
+    saturated = fixed["saturated"]
+    if saturated["samples"]:
+        where = ", ".join(f"{name} {count}" for name, count in saturated["layers"].items())
+        output.say(f"values saturated on {counted(saturated['samples'], 'sample')}: {where}")
     output.costs(predictions)
 
 

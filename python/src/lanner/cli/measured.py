@@ -21,9 +21,14 @@ SHOWN["mean_absolute_error"] = ("mean absolute error", False)
 
 def integers_of(model: Model, x: NDArray[np.float32]) -> tuple[NDArray[np.int64], int]:
     """Fixed-point integer logits, and the overflows met; inputs out of range count among these."""
+    return saturating_of(model, x)[:2]
+
+
+def saturating_of(model: Model, x: NDArray[np.float32]) -> tuple[NDArray[np.int64], int, list[dict[str, int]]]:
+    """The same, and for each sample where its values were beyond what the network has room for."""
     within = model.manifest.input.clip(x)
-    values, met = model.predict_integers(within)
-    return values, met + int((within != x).reshape(len(x), -1).any(1).sum())
+    values, met, saturated = model.predict_saturating(within)
+    return values, met + int((within != x).reshape(len(x), -1).any(1).sum()), saturated
 
 
 def as_results(integers: NDArray[np.int64], model: Model) -> NDArray[np.float64]:

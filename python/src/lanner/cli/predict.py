@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,11 +87,22 @@ def _by_workers(options: argparse.Namespace, peer: Peer, output: Output) -> int:
 
 
 def predict_samples(
-    client: Client, samples: Sequence[Sample], output: Output, doing: str = "predicting"
+    client: Client,
+    samples: Sequence[Sample],
+    output: Output,
+    doing: str = "predicting",
+    saturated: Sequence[dict[str, int]] | None = None,
 ) -> list[Prediction]:
-    """Predict samples request by request; each is kept in `output` as soon as it is made."""
+    """Predict samples request by request; each is kept in `output` as soon as it is made.
+
+    `saturated` is told with each, where the model's owner asks.
+    """
     made = client.predict_each(np.stack([sample.values for sample in samples]))
-    placed = (prediction.placed(sample.source, sample.index) for sample, prediction in zip(samples, made, strict=True))
+    counts = [None] * len(samples) if saturated is None else saturated
+    placed = (
+        replace(prediction.placed(sample.source, sample.index), saturated=count)
+        for sample, prediction, count in zip(samples, made, counts, strict=True)
+    )
     return collect(placed, output, len(samples), doing)
 
 
@@ -141,6 +153,7 @@ def _result_of(prediction: Prediction) -> dict[str, object]:
         "best": _joined(prediction.top),
         "logits": _numbers(prediction.logits, prediction.shape),
         "values": _numbers(prediction.values, prediction.shape),
+        "saturated": _counted(prediction.saturated),
     }
 
 
@@ -149,6 +162,11 @@ def _numbers(numbers: Sequence[float] | None, shape: Sequence[int] | None) -> st
     if numbers is None or shape is None:
         return _joined(numbers)
     return f"map of {' x '.join(map(str, shape))}, from {min(numbers):.4g} to {max(numbers):.4g}"
+
+
+def _counted(saturated: dict[str, int] | None) -> str | None:
+    """Where values saturated, and how many; none where there are none."""
+    return ", ".join(f"{name} {count}" for name, count in (saturated or {}).items()) or None
 
 
 def _joined(items: Sequence[object] | None) -> str | None:

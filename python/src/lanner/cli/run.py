@@ -10,6 +10,8 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+import numpy as np
+
 from lanner.cli.arguments import KINDS, add_compile_options, csv_header, read_limits
 from lanner.cli.compile_model import compiled_model
 from lanner.cli.counters import await_counters
@@ -50,12 +52,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
             path = Path(folder) / "model.lanner"
             model.save(path)
         samples = fit_sources(sources, model.manifest)
+        # Who runs both parties may know: a client of a server is told nothing of it.
+        saturated = model.predict_saturating(np.stack([sample.values for sample in samples]))[2]
         with (
             output.progress("setting up"),
             ServerProcess([str(path)], metrics=options.html is not None, limits=limits) as server,
             server.connect(network=network) as client,
         ):
-            predictions = predict_samples(client, samples, output)
+            predictions = predict_samples(client, samples, output, saturated=saturated)
             batch = client.manifest.batch
             requests = math.ceil(len(samples) / batch)
             computed = None if options.html is None else await_counters(server, requests).computed
@@ -65,6 +69,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if network.profile is not None:
             output.say(f"over {network.describe()}, emulated by a relay on this machine")
         show_predictions(predictions, output)
+        count = sum(map(bool, saturated))
+        if count:
+            output.warn(
+                f"of {counted(count, 'input')} of {len(samples)}, values were beyond what the network has room for, so "
+                "that results may be others than the model's; calibrate on inputs like these as well"
+            )
         if computed is not None:
             found = model.estimate(network, state_dir=options.state_dir)
             _show_estimate(found, predictions[-(len(predictions) % batch or batch) :], output)

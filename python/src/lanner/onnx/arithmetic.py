@@ -13,6 +13,7 @@ from lanner.onnx.operands import read_operands, shape_of_all
 from lanner.onnx.pairing import product
 from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
+from lanner.onnx.selection import unrepeated
 
 
 @lowers("Add", "Sum")
@@ -54,8 +55,10 @@ def lower_div(node: Node, graph: GraphBuilder) -> Wire:
     """
     divisor = node.inputs[1]
     if isinstance(divisor, Wire):
-        reciprocal = power(graph, divisor, -1.0)
-        return _product(Node(node.proto, (node.inputs[0], reciprocal)), graph)
+        divided = node.inputs[0]
+        if isinstance(divided, Wire) and divided.shape == divisor.shape:
+            divisor = unrepeated(graph, divisor)
+        return _product(Node(node.proto, (divided, power(graph, divisor, -1.0))), graph)
     operands = read_operands(node, graph)
     known = operands.constants[0].astype(np.float64)
     if not np.all(known):

@@ -230,9 +230,12 @@ class GraphBuilder:
         """Add the products of matrices in pairs: x (g, m, k), y (g, k, n); the result is (g, m, n)."""
         return self.add_node("MatrixProduct", (x, y), (*x.shape[:2], y.shape[2]))
 
-    def within(self, x: Wire, name: str, low: float | None = None, high: float | None = None) -> Wire:
-        """Add a smooth function of elements that lie between ends whatever the input is, as far as these are known."""
-        return self.elementwise("Function", x, {"Within": {"of": {name: None}, "low": low, "high": high}})
+    def within(
+        self, x: Wire, name: str, low: float | None = None, high: float | None = None, **attributes: float
+    ) -> Wire:
+        """Add a smooth function between ends, as far as these are known; beyond one it is what it is there."""
+        of = {name: attributes or None}
+        return self.elementwise("Function", x, {"Within": {"of": of, "low": low, "high": high}})
 
     def function(self, x: Wire, name: str, **attributes: float) -> Wire:
         """Add a smooth function of each element."""

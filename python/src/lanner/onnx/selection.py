@@ -62,6 +62,17 @@ def broadcast(graph: GraphBuilder, x: Wire, shape: tuple[int, ...]) -> Wire:
     return x
 
 
+def unrepeated(graph: GraphBuilder, x: Wire) -> Wire:
+    """What a wire is a repetition of along whole axes: sides of 1 stand in place of those; itself if it is none."""
+    while (made := graph.made(x)) is not None and made.operator == "Concat":
+        once = made.inputs[0]
+        changed = [(a, b) for a, b in zip(once.shape, x.shape, strict=True) if a != b]
+        if len(set(made.inputs)) > 1 or len(changed) != 1 or changed[0][0] != 1:
+            break
+        x = once
+    return x
+
+
 def _runs(indices: Sequence[int]) -> list[range]:
     """The indices as ranges one after another, each as long as it can be."""
     runs: list[range] = []

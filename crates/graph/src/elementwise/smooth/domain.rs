@@ -11,6 +11,13 @@ const NEAR: f64 = 0.25;
 /// How much larger than calibration's inputs may be whose function has no limit.
 const MARGIN: f64 = 2.0;
 
+/// How much fainter than calibration's faintest, and how much larger than its largest, what is divided by an inverse power's input may be.
+const FAINTER: f64 = 32.0;
+const BRIGHTER: f64 = 2.2;
+
+/// The domain of an inverse power begins where its inputs do if it would reach as far as so many times that.
+const NEGLIGIBLE: f64 = 8.0;
+
 /// Where limits are looked for: from this distance from 0 on, inwards in steps of an eighth of a doubling.
 const FARTHEST: f64 = 4096.0;
 
@@ -51,6 +58,9 @@ impl Function {
     pub(super) fn domain(&self, seen: [f64; 2], unit: f64) -> Result<Domain, String> {
         let (low, high) = (seen[0], seen[1]);
         let farthest = beyond(low.abs().max(high.abs()));
+        if let Some(domain) = self.inverse().and_then(|of| self.inverse_domain(of, seen)) {
+            return Ok(domain);
+        }
         match self {
             Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } if low > 0.0 => {
                 Ok(Domain { ends: [before(low), beyond(high)], open: [true; 2] })
@@ -101,6 +111,23 @@ impl Function {
         }
     }
 
+    /// The domain of an inverse power of this exponent and term: what is divided by its inputs may be far smaller, and a few times larger, than on the samples.
+    ///
+    /// Where the term, or the end that is known, is about as large as the smallest inputs are then, it begins there, and goes on nowhere below.
+    fn inverse_domain(&self, [exponent, term]: [f64; 2], [low, high]: [f64; 2]) -> Option<Domain> {
+        let known = if let Self::Within(within) = self { within.ends()[0].unwrap_or(0.0) } else { 0.0 };
+        let (low, high) = (low.max(known), high.max(known));
+        let (smallest, nearest) = (low + term, known + term);
+        if low < 0.0 || smallest <= 0.0 {
+            return None;
+        }
+        let times = |times: f64| times.powf(1.0 / exponent);
+        let (least, most) = (smallest / times(FAINTER), (high + term) * times(BRIGHTER) - term);
+        let is_closed = least <= NEGLIGIBLE * nearest;
+        let least = if is_closed { known } else { 1.0 / grid::above(1.0 / (least - term), 1.0) };
+        Some(Domain { ends: [least, grid::above(most, 1.0)], open: [!is_closed, true] })
+    }
+
     /// From where on, far below or far above 0, the function is near its limit there.
     fn reached(&self, side: usize, unit: f64) -> Option<f64> {
         let limit = self.limits()[side]?;
@@ -123,9 +150,8 @@ impl Function {
 
     /// The unit of the input that a unit of the output pays for: half as much changes by rounding the one as by rounding the other.
     pub(super) fn unit_of_input(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
-        let domain = self.domain(seen, unit).ok()?;
-        let half = self.meeting(&domain).map(|meeting| Self::below(&domain, meeting));
-        self.input_unit_over(&half.unwrap_or(domain), unit)
+        let finest = self.finest(&self.domain(seen, unit).ok()?, seen[0], unit);
+        self.input_unit_over(&finest, unit * self.units_at(finest.ends[0], seen[0]))
     }
 
     /// As [`Self::unit_of_input`], over a domain.
@@ -235,8 +261,15 @@ mod tests {
         assert!(domain(Function::Log, [0.0, 1.0]).is_err());
         // A term alone keeps a root's reciprocal from infinity.
         let inverse = |term| domain(Function::Power { exponent: -0.5, term }, [0.0, 4.0]);
-        assert_eq!(inverse(1e-5), of([0.0, 8.0], [false, true]));
+        let Ok(Domain { ends: [low, high], open }) = inverse(1e-5) else { panic!() };
+        assert!((low, open) == (0.0, [false, true]) && (19.0..22.0).contains(&high));
         assert!(inverse(0.0).is_err());
+        // Rows 32 times smaller have mean squares a thousand times as small, and a term may be all that is left of these.
+        let inverse = |exponent, term| domain(Function::Power { exponent, term }, [0.5, 4.0]).unwrap();
+        assert!((0.5 / 1140.0..=0.5 / 1024.0).contains(&inverse(-0.5, 0.0).ends[0]));
+        assert!((0.5 / 36.0..=0.5 / 32.0).contains(&inverse(-1.0, 0.0).ends[0]));
+        assert_eq!((inverse(-0.5, 1e-3).ends[0], inverse(-0.5, 1e-3).open), (0.0, [false, true]));
+        assert_eq!(inverse(-0.5, 1e-6).open, [true; 2]);
         // A cube is defined everywhere, a root of a cube not below 0.
         assert_eq!(
             domain(Function::Power { exponent: 3.0, term: 0.0 }, [-2.0, 1.0]),

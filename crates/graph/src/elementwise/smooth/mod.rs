@@ -2,8 +2,8 @@
 
 mod domain;
 mod erf;
-mod halves;
 mod ramp;
+mod spans;
 mod within;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use erf::erf;
 pub use ramp::Ramp;
 pub use within::Within;
 
-use super::{Elementwise, FixedFunction, Halves, Part, Wanted};
+use super::{Elementwise, FixedFunction, Part, Spans, Wanted};
 use crate::fit::Target;
 use crate::network::{FixedOp, FunctionFit};
 
@@ -94,8 +94,21 @@ impl Function {
             Self::Sqrt => x.sqrt(),
             Self::Reciprocal => 1.0 / x,
             Self::Power { exponent, term } => (x + f64::from(*term)).powf(f64::from(*exponent)),
-            Self::Within(within) => within.of.at(x),
+            Self::Within(within) => within.at(x),
             Self::Tail(ramp) => ramp.tail(x),
+        }
+    }
+
+    /// The exponent, its sign left out, and the term of a power that grows without limit towards 0 and is not known to stay away from it.
+    pub(super) fn inverse(&self) -> Option<[f64; 2]> {
+        match self {
+            Self::Reciprocal => Some([1.0, 0.0]),
+            Self::Power { exponent, term } if *exponent < 0.0 => {
+                Some([-f64::from(*exponent), f64::from(*term)])
+            }
+            // Known from end to end, as a softmax's sums are, they are not near it.
+            Self::Within(Within { of, high: None, .. }) => of.inverse(),
+            _ => None,
         }
     }
 
@@ -152,8 +165,16 @@ impl Elementwise for Function {
         if matches!(self, Self::Tail(_)) { None } else { self.unit_of_input(seen, unit) }
     }
 
-    fn halves(&self, wanted: &Wanted<'_>) -> Result<Option<Halves>, String> {
-        self.lower_halves(wanted)
+    fn has_limits(&self) -> bool {
+        !matches!(self, Self::Tail(_)) && self.limits().iter().all(Option::is_some)
+    }
+
+    fn is_inverse(&self) -> bool {
+        self.inverse().is_some()
+    }
+
+    fn spans(&self, wanted: &Wanted<'_>) -> Result<Option<Spans>, String> {
+        self.lower_spans(wanted)
     }
 
     fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
@@ -161,7 +182,7 @@ impl Elementwise for Function {
         let domain = self.domain(wanted.seen, unit)?;
         let of = format!("{self:?} {domain:?} {:?} {scale:e} {unit:e}", wanted.reach);
         let fitted = wanted.functions.get_or(of, || self.polynomials(&domain, scale, wanted.reach, unit))?;
-        let fit = Some(FunctionFit { error: fitted.error, open: domain.open });
+        let fit = Some(FunctionFit { error: fitted.error, open: domain.open, vanishes: wanted.vanishes });
         Ok(vec![Part { suffix: "", op: FixedOp::Function(fitted.function), scale: unit, fit }])
     }
 }

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::Function;
 use crate::elementwise::Elementwise;
 
-/// A function whose inputs lie between ends that follow from what they are: differences from a largest element, sums of such exponentials.
+/// A function whose inputs lie between ends that follow from what they are: differences from a largest element, sums of such exponentials; or are brought there, as a
+/// norm is that is divided by.
 ///
-/// It counts as such: what rounding puts beyond an end is taken for the end.
+/// What is beyond an end, by rounding or otherwise, is taken for the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Within {
@@ -23,6 +24,13 @@ impl Within {
     /// The known ends.
     pub(super) fn ends(&self) -> [Option<f64>; 2] {
         [self.low, self.high].map(|end| end.map(f64::from))
+    }
+
+    /// The value at x.
+    pub(super) fn at(&self, x: f64) -> f64 {
+        let [low, high] = self.ends();
+        let x = low.map_or(x, |low| x.max(low));
+        self.of.at(high.map_or(x, |high| x.min(high)))
     }
 
     pub(super) fn is_finite(&self) -> bool {

@@ -2,14 +2,18 @@
 
 use super::{Builder, Placed, Source, Stop, UNBOUNDED};
 use crate::CompileError;
-use crate::elementwise::{Elementwise, Halves, Part, Wanted};
+use crate::elementwise::{Coarser, Elementwise, Part, Spans, Wanted};
 use crate::fixed::rescale;
 use crate::grid::{self, GridFactor};
 use crate::network::{Bound, Evidence, FixedOp};
 use crate::quantize::item::Action;
 use crate::quantize::layer::Relation;
-use crate::quantize::reach::{ends, to_rescales};
+use crate::quantize::layer::Room;
+use crate::quantize::reach::{Reached, ends, to_rescales};
 use crate::quantize::structure::Structure;
+
+/// How many times what calibration asks for there may be room before a function with limits.
+const ROOMIER: f64 = 4.0;
 
 /// How much finer than usual a value is rounded that others take, too, beside what asks for finer ones.
 const FINER: f64 = 4.0;
@@ -70,6 +74,23 @@ impl Source<'_> {
 }
 
 impl Builder<'_> {
+    /// What layer `node` must respect: sums that functions with limits take, which have a value whatever they are, may be as large as accepted inputs make them.
+    pub(super) fn with_limits(&self, node: usize, room: Room, reached: &[Reached]) -> Result<Room, Stop> {
+        let users = |at: &Reached| self.structure.users[at.value].iter();
+        let has_limits =
+            |user: &usize| self.source.items[*user].action.choosing().is_some_and(Elementwise::has_limits);
+        if !reached.iter().any(|at| users(at).any(has_limits)) {
+            return Ok(room);
+        }
+        let seen = |input: usize| match input.checked_sub(1) {
+            Some(item) => self.source.items[item].seen.range.magnitude(),
+            None => self.source.input.magnitude(),
+        };
+        let added: f64 = self.partners(reached).map(|(at, _, input)| 2.0 * seen(input) / at.unit).sum();
+        let worst = self.source.fits.worst(node, &room)? + added;
+        Ok(Room { peak: room.peak.max((worst / 2.0).min(ROOMIER * room.peak)), ..room })
+    }
+
     /// The operators of an element-wise item, one after the other.
     pub(super) fn add_elementwise(
         &mut self,
@@ -88,11 +109,12 @@ impl Builder<'_> {
             seen: self.source.ends_of(item.inputs[0]),
             reach: [bound.low, bound.high].map(|end| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
             unit: if operator.changes_ring() { self.unit(index + 1) } else { x.scale },
+            vanishes: self.structure.vanishes[index],
             functions: self.source.functions,
         };
-        let halves = operator.halves(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
-        if let Some(halves) = halves {
-            return self.add_halves(index, x, halves);
+        let spans = operator.spans(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
+        if let Some(spans) = spans {
+            return self.add_spans(index, x, spans);
         }
         let parts = operator.lower(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
         let mut placed = x;
@@ -119,6 +141,7 @@ impl Builder<'_> {
             seen: self.source.ends_of(item.inputs[0]),
             reach: self.looked_up(value, x, shift),
             unit: scale,
+            vanishes: false,
             functions: self.source.functions,
         };
         let Some(Part { op, fit, .. }) = operator.behind_rescale(&wanted).filter(|_| shift > 0) else {
@@ -156,15 +179,18 @@ impl Builder<'_> {
         self.add(index + 1, &format!("{name}{suffix}"), op, &[x.value], scale)
     }
 
-    /// Two functions of one input, the second of fewer bits of it, and their sum.
-    fn add_halves(&mut self, index: usize, x: Placed, halves: Halves) -> Result<Placed, Stop> {
+    /// Functions of one input, all but the first of fewer and fewer bits of it, and their sum.
+    fn add_spans(&mut self, index: usize, x: Placed, spans: Spans) -> Result<Placed, Stop> {
         let name = self.source.items[index].name.clone();
-        let below = self.add_part(index, x, halves.below)?;
+        let mut sum = self.add_part(index, x, spans.first)?;
         let group = self.structure.group_before(index + 1);
-        let coarse = self.push_rescale(format!("{name}/coarse"), index + 1, x, halves.shift, group)?;
-        let above = self.add_part(index, coarse, halves.above)?;
-        let sum = FixedOp::Add { factors: [1, 1] };
-        self.add(index + 1, &name, sum, &[below.value, above.value], below.scale)
+        for Coarser { shift, part } in spans.others {
+            let coarse = self.push_rescale(format!("{name}/coarse"), index + 1, x, shift, group)?;
+            let next = self.add_part(index, coarse, part)?;
+            let add = FixedOp::Add { factors: [1, 1] };
+            sum = self.add(index + 1, &name, add, &[sum.value, next.value], sum.scale)?;
+        }
+        Ok(sum)
     }
 
     /// The unit of a value that may have any: that of what it is joined with where its own would be finer. Else it is a power of two, so that products of

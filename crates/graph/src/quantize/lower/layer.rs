@@ -1,10 +1,10 @@
 //! Linear layers: the ring of a group, and what a layer's scale must respect.
 
-use super::{Builder, Placed, Stop};
+use super::{Builder, MOST_BITS_FOR_A_PROOF, Placed, Stop};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::grid;
-use crate::network::FixedOp;
+use crate::network::{Evidence, FixedOp};
 use crate::quantize::item::Action;
 use crate::quantize::layer::{Factors, Relation, Room};
 use crate::quantize::reach::{Reached, ends, to_rescales};
@@ -22,24 +22,52 @@ impl Builder<'_> {
             None => self.least[group]..rings.len(),
         };
         let reached = to_rescales(self.source.items, self.structure, value);
+        let proof = self.wants_proof(index, &[x.value]);
+        let is_chosen = self.rings[group].is_some();
+        // Of scores there are few, and nothing is rescaled behind them.
+        let is_last = reached.iter().all(|at| !self.structure.rescaled[at.value]);
+        let more = if is_last { u32::BITS } else { MOST_BITS_FOR_A_PROOF };
         let mut tried = (0, 0);
+        let mut found = None;
         for ring in candidates.clone() {
             let limit = rings[ring].limit(self.widest_shift(&reached, rings[ring]));
             let room = self.room(index, x, &reached, rings[ring], limit);
-            let has_room = self.rings[group].is_some() || self.needs[group] <= rings[ring].limit(0);
-            if has_room && let Some(fitted) = fits.fit(node, &room, self.slack)? {
-                if self.rings[group].replace(ring).is_none() {
-                    self.chosen.push((index, group));
+            let room = self.with_limits(node, room, &reached)?;
+            let has_room = is_chosen || self.needs[group] <= rings[ring].limit(0);
+            let least = found.as_ref().map_or(ring, |(least, _)| *least);
+            if rings[ring].bits() > rings[least].bits() + more {
+                break;
+            }
+            if has_room
+                && proof
+                && let Some(fitted) = fits.fit(node, &Room { proof, ..room }, self.slack)?
+            {
+                found = Some((ring, fitted));
+                break;
+            }
+            // Without a proof, the smallest ring with room for what calibration saw.
+            if has_room && found.is_none() {
+                found = fits.fit(node, &room, self.slack)?.map(|fitted| (ring, fitted));
+                if found.is_some() && !proof {
+                    break;
                 }
-                self.errors.insert(self.nodes.len(), fitted.error);
-                self.weights.insert(self.nodes.len(), fitted.weights);
-                let op = match item.action {
-                    Action::Layer { geometry: Some(geometry), .. } => FixedOp::Conv2d(geometry),
-                    _ => FixedOp::Linear { outputs: item.shape[0] },
-                };
-                return self.add(value, &item.name, op, &[x.value], fitted.scale * x.scale);
+                if found.is_some() && is_chosen {
+                    return Err(Stop::Unproved { index, group, next: candidates.end });
+                }
             }
             tried = (fits.needed(node, &room)?.max(self.needs[group]), limit);
+        }
+        if let Some((ring, fitted)) = found {
+            if self.rings[group].replace(ring).is_none() {
+                self.chosen.push((index, group));
+            }
+            self.errors.insert(self.nodes.len(), fitted.error);
+            self.weights.insert(self.nodes.len(), fitted.weights);
+            let op = match item.action {
+                Action::Layer { geometry: Some(geometry), .. } => FixedOp::Conv2d(geometry),
+                _ => FixedOp::Linear { outputs: item.shape[0] },
+            };
+            return self.add(value, &item.name, op, &[x.value], fitted.scale * x.scale);
         }
         let error = CompileError::RangeOverflow { node: item.name.clone(), bound: tried.0, limit: tried.1 };
         Err(Stop::Narrow { group, next: candidates.end, error })
@@ -55,6 +83,7 @@ impl Builder<'_> {
             peak: reached.iter().map(peak).fold(0.0, f64::max),
             growth: reached.iter().map(|at| at.growth).fold(1.0, f64::max),
             others: self.others(reached),
+            proof: false,
             joined: self
                 .partners(reached)
                 .any(|(_, user, _)| !matches!(self.source.items[user].action, Action::Add)),
@@ -64,6 +93,13 @@ impl Builder<'_> {
             origin,
             bits: self.weight_bits(index),
         }
+    }
+
+    /// Whether what item `index` makes of these values is to be proved: where they are themselves, and a ring may have room for that.
+    pub(super) fn wants_proof(&self, index: usize, values: &[usize]) -> bool {
+        self.source.options.saturates
+            && !self.unproved.contains(&index)
+            && values.iter().all(|value| self.bounds[*value][0].evidence == Evidence::Proved)
     }
 
     /// Whether the public half tells anything of the scales on the way, by shifts or by factors of joins.
@@ -85,7 +121,7 @@ impl Builder<'_> {
     }
 
     /// The other inputs of the joins among the values reached, each with the value that it is joined with.
-    fn partners<'s>(
+    pub(super) fn partners<'s>(
         &'s self,
         reached: &'s [Reached],
     ) -> impl Iterator<Item = (&'s Reached, usize, usize)> + 's {

@@ -17,7 +17,8 @@ use super::calibrate::Range;
 use super::features::Coding;
 use super::fits::Fits;
 use super::item::Item;
-use super::reach::ends;
+use super::normalised::FINER_BITS;
+use super::reach::{Reached, ends, to_rescales};
 use super::structure::Structure;
 use crate::CompileError;
 use crate::accumulator::Accumulator;
@@ -31,6 +32,12 @@ use crate::pass::Draft;
 
 /// What a ring not chosen yet allows: more than any ring, far from overflow.
 const UNBOUNDED: i128 = 1 << 100;
+
+/// How many times what is needed of the largest ring must have room before a value keeps more bits.
+const SPARE: f64 = 4.0;
+
+/// How many bits more a ring may have for a proof than for what calibration saw: behind many layers without an upper bound no ring has enough.
+const MOST_BITS_FOR_A_PROOF: u32 = 5;
 
 /// What is lowered.
 #[derive(Clone, Copy)]
@@ -66,7 +73,30 @@ impl Source<'_> {
         let bits = products().map(|&user| self.bits.activations[user]).max();
         let bits = bits.unwrap_or(self.options.activation_bits);
         let bits = if squared { bits.min(structure.square_bits.activations) } else { bits };
-        ((1_u64 << bits) - 1) as f64
+        let finer = if structure.normalised[end] { self.finer_bits(structure, end, bits) } else { 0 };
+        ((1_u64 << (bits + finer)) - 1) as f64
+    }
+
+    /// How many bits more than `bits` a value keeps that is multiplied with an inverse power: as far as the largest ring has room for its squares' sums and
+    /// for its products with values of `bits` bits.
+    fn finer_bits(&self, structure: &Structure, end: usize, bits: u32) -> u32 {
+        let limit = self.options.accumulators.last().map_or(0, |ring| ring.limit(0)) as f64 / SPARE;
+        let levels = |range: f64| (range > 0.0).then_some(range);
+        let most = |&user: &usize| {
+            let item = &self.items[user];
+            let reached = to_rescales(self.items, structure, user + 1);
+            let peak = |at: &Reached| self.items[at.value - 1].seen.range.magnitude() / at.unit;
+            let peak = levels(2.0 * reached.iter().map(peak).fold(0.0, f64::max))?;
+            let width = self.range(end).width();
+            if item.action.is_square() {
+                return Some(width * (limit / peak).sqrt());
+            }
+            let other = item.inputs.iter().copied().find(|&input| input != end)?;
+            let unit = self.range(other).width() / f64::from(bits).exp2();
+            item.action.is_product().then_some(width * limit * unit / peak)
+        };
+        let most = structure.users[end].iter().filter_map(most).fold(f64::INFINITY, f64::min);
+        FINER_BITS.min((most.log2() - f64::from(bits)).clamp(0.0, f64::from(FINER_BITS)) as u32)
     }
 
     /// The real value of a unit of an input with so many steps between its ends; none for a range without width.
@@ -92,6 +122,7 @@ pub(super) struct Lowered {
     scales: Vec<f64>,
     errors: BTreeMap<usize, f64>,
     fitted: BTreeMap<usize, FunctionFit>,
+    saturating: BTreeSet<usize>,
     /// Over the input's.
     output_scale: GridFactor,
 }
@@ -119,7 +150,8 @@ impl Lowered {
             let node = value.checked_sub(1);
             let weight_error = node.and_then(|node| self.errors.get(&node)).copied();
             let function = node.and_then(|node| self.fitted.get(&node)).copied();
-            Calibrated { scale, low: 0, high: 0, weight_error, function }
+            let saturates = node.is_some_and(|node| self.saturating.contains(&node));
+            Calibrated { scale, low: 0, high: 0, weight_error, function, saturates }
         };
         let unmeasured: Vec<Calibrated> = self.scales.iter().enumerate().map(unseen).collect();
         Network::new(public, self.weights.clone(), measured.unwrap_or(&unmeasured))
@@ -137,6 +169,8 @@ pub(super) fn lower(
     least: &[usize],
 ) -> Result<Lowered, CompileError> {
     let mut builder = Builder::new(*source, structure, slack, least.to_vec())?;
+    // The ring of each group in which a proof was missed first.
+    let mut began = BTreeMap::new();
     loop {
         match builder.build() {
             Ok(()) => return builder.finish(),
@@ -146,6 +180,19 @@ pub(super) fn lower(
                     return Err(error);
                 }
                 builder.least[group] = next;
+                builder.go_back(group);
+            }
+            Err(Stop::Unproved { index, group, next }) => {
+                let rings = &source.options.accumulators;
+                let began = *began.entry(group).or_insert(next.saturating_sub(1));
+                let is_near = |ring: &Accumulator| ring.bits() <= rings[began].bits() + MOST_BITS_FOR_A_PROOF;
+                builder.least[group] = if rings.get(next).is_some_and(is_near) {
+                    next
+                } else {
+                    // The first that has room for what calibration saw must do.
+                    builder.unproved.insert(index);
+                    least[group]
+                };
                 builder.go_back(group);
             }
         }
@@ -160,6 +207,12 @@ enum Stop {
         group: usize,
         next: usize,
         error: CompileError,
+    },
+    /// The ring of a group holds what calibration saw of an item, but not what is possible; `next` is the first that may.
+    Unproved {
+        index: usize,
+        group: usize,
+        next: usize,
     },
 }
 
@@ -220,6 +273,10 @@ struct Builder<'a> {
     scales: Vec<f64>,
     errors: BTreeMap<usize, f64>,
     fitted: BTreeMap<usize, FunctionFit>,
+    /// The nodes that are upper bounds of the compiler's own.
+    saturating: BTreeSet<usize>,
+    /// The items for which no ring has room for a proof.
+    unproved: BTreeSet<usize>,
     /// Each value's bound by the weights, and as far as the public half shows it.
     bounds: Vec<[Bound; 2]>,
 }
@@ -273,6 +330,8 @@ impl<'a> Builder<'a> {
             scales: vec![unit],
             errors: BTreeMap::new(),
             fitted: BTreeMap::new(),
+            saturating: BTreeSet::new(),
+            unproved: BTreeSet::new(),
             bounds: vec![[Bound { low: low.into(), high: high.into(), evidence: Evidence::Proved }; 2]],
         })
     }
@@ -308,6 +367,7 @@ impl<'a> Builder<'a> {
         self.weights.split_off(&nodes);
         self.errors.split_off(&nodes);
         self.fitted.split_off(&nodes);
+        self.saturating.split_off(&nodes);
         self.scales.truncate(nodes + 1);
         self.bounds.truncate(nodes + 1);
         self.placed[item + 1..].fill(None);
@@ -345,7 +405,7 @@ impl<'a> Builder<'a> {
             });
         }
         let groups = self.nodes.iter().map(|pending| pending.group).collect();
-        let Self { input, weights, mut scales, errors, fitted, .. } = self;
+        let Self { input, weights, mut scales, errors, fitted, saturating, .. } = self;
         let unit = input.scale.unit();
         let output_scale = GridFactor::exactly(output.scale / unit).ok_or_else(|| CompileError::Network {
             place: "the output".to_owned(),
@@ -353,7 +413,7 @@ impl<'a> Builder<'a> {
         })?;
         // Both parties' value, without the rounding errors on the way.
         scales[output.value] = unit * output_scale.value();
-        Ok(Lowered { input, nodes, groups, weights, scales, errors, fitted, output_scale })
+        Ok(Lowered { input, nodes, groups, weights, scales, errors, fitted, saturating, output_scale })
     }
 
     fn ring_or_smallest(&self, group: usize, name: &str) -> Result<Accumulator, CompileError> {

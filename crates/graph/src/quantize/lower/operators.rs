@@ -2,10 +2,15 @@
 
 use super::{Builder, Placed, Stop, UNBOUNDED};
 use crate::CompileError;
+use crate::accumulator::rounding_constant;
+use crate::elementwise::FixedClip;
 use crate::grid;
-use crate::network::{Evidence, FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR};
+use crate::network::{Bound, Evidence, FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR};
 use crate::quantize::item::Action;
 use crate::quantize::reach::{Reached, to_rescales};
+
+/// How many times the largest calibrated square, or sum of squares, there is room for: inputs may be twice as large as calibration's, and a step of the grid.
+const SQUARED: f64 = 4.0 * 1.19;
 
 impl Builder<'_> {
     pub(super) fn add_item(&mut self, index: usize) -> Result<Placed, Stop> {
@@ -58,7 +63,7 @@ impl Builder<'_> {
     }
 
     /// Chooses the ring of a group that has none by the sums of item `index`, of this scale: the smallest with room for twice the largest
-    /// that is computed from them before a rescale. Where none has it, what follows says so.
+    /// that is computed from them before a rescale, of squares for the square of that. Where none has it, what follows says so.
     pub(super) fn choose_ring(&mut self, index: usize, scale: f64) {
         let group = self.structure.group_before(index + 1);
         if self.rings[group].is_some() {
@@ -66,7 +71,9 @@ impl Builder<'_> {
         }
         let reached = to_rescales(self.source.items, self.structure, index + 1);
         let peak = |at: &Reached| self.source.items[at.value - 1].seen.range.magnitude() / (scale * at.unit);
-        let need = 2.0 * self.slack * reached.iter().map(peak).fold(0.0, f64::max);
+        let is_square = self.source.items[index].action.is_square();
+        let times = if is_square { SQUARED } else { 2.0 };
+        let need = times * self.slack * reached.iter().map(peak).fold(0.0, f64::max);
         for ring in self.least[group]..self.source.options.accumulators.len() {
             self.rings[group] = Some(ring);
             let has_room = self.needs[group] <= self.source.options.accumulators[ring].limit(0);
@@ -138,19 +145,52 @@ impl Builder<'_> {
     ) -> Result<Placed, Stop> {
         let group = self.structure.group_before(value);
         let limit = self.limit(value, group, scale);
-        let (item, shape) = (&self.source.items[value - 1], self.shape_of(value));
+        let (index, item, shape) = (value - 1, &self.source.items[value - 1], self.shape_of(value));
         let value = self.push(name.to_owned(), op, inputs.to_vec(), shape, group, scale, limit)?;
         // Samples would only show what floats tell already.
         let needed = 2.0 * self.slack * item.seen.range.magnitude() / scale;
+        let node = &self.nodes[value - 1];
         if let Some(ring) = self.rings[group]
             && self.bounds[value][0].evidence == Evidence::Calibrated
-            && self.nodes[value - 1].op.may_grow()
-            && needed > limit as f64
+            && node.op.may_grow()
         {
-            let error = CompileError::RangeOverflow { node: item.name.clone(), bound: needed as i128, limit };
-            return Err(Stop::Narrow { group, next: ring + 1, error });
+            if needed > limit as f64 {
+                let error =
+                    CompileError::RangeOverflow { node: item.name.clone(), bound: needed as i128, limit };
+                return Err(Stop::Narrow { group, next: ring + 1, error });
+            }
+            // Products of values that saturate on neither side take far larger rings.
+            if !item.action.is_product() && !item.action.is_square() && self.wants_proof(index, inputs) {
+                return Err(Stop::Unproved { index, group, next: ring + 1 });
+            }
         }
         Ok(Placed { value, scale })
+    }
+
+    /// The value with an upper bound, behind which integers rescaled by `shift` bits are below the smallest power of two that is above twice the
+    /// calibrated largest; the value itself where that follows already, or where it may be negative.
+    ///
+    /// A bound of ones alone takes no gates of a circuit beside those of the `Relu` before it, and says no more of calibration than a power of two does.
+    fn saturated(&mut self, value: usize, x: Placed, shift: u32) -> Result<Placed, Stop> {
+        let Bound { low, high, .. } = self.bounds[x.value][0];
+        let item = &self.source.items[value - 1];
+        let unit = x.scale * f64::from(shift).exp2();
+        let bits = (2.0 * self.slack * item.seen.range.high / unit + 1.0).log2().ceil().max(1.0);
+        if !self.source.options.saturates || low < 0 || bits + f64::from(shift) >= MOST_SATURATED_BITS {
+            return Ok(x);
+        }
+        // All that is rescaled to the largest number of so many bits.
+        let most = ((1_i64 << (bits as u32)) << shift) - 1 - rounding_constant(shift);
+        if high <= most.into() {
+            return Ok(x);
+        }
+        self.saturating.insert(self.nodes.len());
+        let name = format!("{}/saturate", item.name);
+        let (group, shape) = (self.structure.group_before(value), item.shape.clone());
+        let limit = self.limit(value, group, x.scale);
+        let op = FixedOp::Clip(FixedClip { high: most });
+        let value = self.push(name, op, vec![x.value], shape, group, x.scale, limit)?;
+        Ok(Placed { value, ..x })
     }
 
     pub(super) fn add_rescale(&mut self, value: usize, x: Placed) -> Result<Placed, Stop> {
@@ -167,6 +207,7 @@ impl Builder<'_> {
             Some(node) => format!("{}/rescale", self.nodes[node].name),
             None => format!("{}/rescale", self.input.name),
         };
+        let x = if value > 0 { self.saturated(value, x, shift)? } else { x };
         self.push_rescale(name, value, x, shift, group)
     }
 
@@ -215,6 +256,9 @@ fn at_scale(scales: &[f64], unit: f64) -> Option<(Vec<i64>, f64)> {
 /// A value of up to a given number of units of the common scale is rounded to a whole number of them within the tolerance.
 const DENOMINATORS: u32 = 256;
 const TOLERANCE: f64 = 1.0 / 512.0;
+
+/// Beyond the bits of any ring with rescales.
+const MOST_SATURATED_BITS: f64 = 60.0;
 
 #[cfg(test)]
 mod tests {
