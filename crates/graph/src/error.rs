@@ -100,8 +100,8 @@ pub enum CompileError {
     },
     /// The scores miss the precision asked for with all the bits that there is room for.
     #[error(
-        "layer `{node}`: with {bits} bits, the most that it can have, scores are off by {reached} of their range on the calibration \
-         samples{labels}, where {asked} is asked for",
+        "layer `{node}`: with {bits} bits, the most that it can have ({limit}), scores are off by {reached} of their range on the \
+         calibration samples{labels}, where {asked} is asked for",
         labels = lost_labels(*.lost)
     )]
     Precision {
@@ -115,8 +115,10 @@ pub enum CompileError {
         reached: String,
         /// How many samples with a clear label have another one.
         lost: usize,
-        /// Whether the samples cover little of a stated range.
-        sparse: bool,
+        /// Why it cannot have more.
+        limit: String,
+        /// What to do about it.
+        fix: String,
     },
     /// The calibration samples cannot be used.
     #[error("calibration samples: {reason}")]
@@ -188,14 +190,7 @@ impl CompileError {
             Self::NoLayer => "compute it in the clear",
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
             Self::RangeOverflow { .. } => "normalise its weights or ask for fewer bits",
-            Self::Precision { sparse: true, .. } => {
-                "where columns differ in size drop --input-range, and each gets its own; or state a narrower range, ask for less precision, \
-                 or accept it with --allow-imprecise"
-            }
-            Self::Precision { .. } => {
-                "ask for less precision, normalise the layer's weights, or accept it with --allow-imprecise"
-            }
-            Self::Calibration { fix, .. } => fix,
+            Self::Calibration { fix, .. } | Self::Precision { fix, .. } => fix,
             Self::InputRange { .. } => "give two numbers with 0 between them, not both 0",
             Self::UnknownModulus { .. } | Self::Network { .. } => "compile the model again",
             Self::Wiring { .. } | Self::Shape { .. } | Self::Option { .. } | Self::Tracing { .. } => "",

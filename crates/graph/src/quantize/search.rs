@@ -10,7 +10,7 @@ use super::bits::{LayerBits, largest_first, options_for};
 use super::calibrate::Samples;
 use super::choice::Chosen;
 use super::closeness::{Closeness, Measured};
-use super::precision::{Aim, Precision, percent};
+use super::precision::{Aim, Precision, Reached, percent};
 use super::prepared::{Part, Prepared};
 use super::trace::{Calibration, Watched};
 use super::{QuantizationOptions, check};
@@ -128,11 +128,15 @@ fn search(
     let Found { best, limit } = outcome?;
     let reached = best.measured.reached;
     if aim.demanded && !reached.is_met() {
-        let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
         let (bits, asked) = (best.bits, aim.precision.to_string());
+        let reason = why_no_more(bits, limit.as_ref());
+        let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
+        let fix = format!(
+            "{}; `lanner debug` shows where it is lost, and --allow-imprecise takes the model as it is",
+            next_step(&reached, prepared.covers_little(options))
+        );
         let (lost, reached) = (reached.labels_lost, percent(reached.error));
-        let sparse = prepared.covers_little(options);
-        return Err(CompileError::Precision { node, bits, asked, reached, lost, sparse });
+        return Err(CompileError::Precision { node, bits, asked, reached, lost, limit: reason, fix });
     }
     let falls_short = !reached.is_met() || best.cost == u64::MAX;
     let network = best.network.with_reached(reached).with_made(prepared.made());
@@ -163,6 +167,33 @@ fn is_narrow(outcome: &Result<Found, CompileError>) -> bool {
         Err(error) => is_overflow(error),
     }
 }
+
+/// Why a network has no more bits than these.
+fn why_no_more(bits: u32, limit: Option<&Refusal>) -> String {
+    match limit {
+        _ if bits == Precision::MOST_BITS => "no more are offered".to_owned(),
+        Some(Refusal { error: Some(error), .. }) => format!("with {}: {error}", bits + 1),
+        Some(_) => format!("with {} the mode has no room for it", bits + 1),
+        None => format!("{} to {bits} were tried", Precision::FEWEST_BITS),
+    }
+}
+
+/// What helps most against an error that is too large.
+fn next_step(reached: &Reached, is_sparse: bool) -> String {
+    let enough = EASIER.into_iter().find(|easier| reached.labels_lost == 0 && reached.error <= *easier);
+    match enough {
+        _ if is_sparse => "drop --input-range where columns differ in size: each gets its own".to_owned(),
+        _ if reached.samples < FEW_SAMPLES => format!("pass {FEW_SAMPLES} samples or more"),
+        Some(easier) => format!("ask for --precision {}", percent(easier)),
+        None => "normalise the layer's weights".to_owned(),
+    }
+}
+
+/// Precisions that are named where a finer one is missed.
+const EASIER: [f64; 3] = [0.01, 0.02, 0.05];
+
+/// With fewer samples than these, more are asked for first.
+const FEW_SAMPLES: usize = 32;
 
 /// The layer whose weights lose the most.
 fn coarsest(network: &Network) -> String {

@@ -107,8 +107,12 @@ fn what_no_ring_has_room_for_is_refused_by_the_layers_name_or_taken_as_it_is() {
         (7..=10).contains(bits) && ["conv1", "conv2", "fc1", "fc2"].contains(&node.as_str()),
         "{refused}"
     );
-    for word in [node.as_str(), "0.1%", "--allow-imprecise", "less precision"] {
-        assert!(format!("{refused}; {}", refused.fix()).contains(word), "{word}: {refused}");
+    let told = format!("{refused}; {}", refused.fix());
+    let next = format!("with {}: layer `", bits + 1);
+    for word in
+        [&next, "the largest ring allows", "0.1%", "--precision 1%", "lanner debug", "--allow-imprecise"]
+    {
+        assert!(told.contains(word), "{word}: {told}");
     }
     let taken = compiled(small_network(1), &narrow, Aim { demanded: false, ..asked }, &ROOMY).unwrap();
     let reached = taken.reached().unwrap();
@@ -126,6 +130,7 @@ fn a_mode_without_room_limits_the_bits() {
     let refused =
         compiled(small_network(1), &options(true), aim(Precision::Error(0.0005)), &cost).unwrap_err();
     assert!(matches!(&refused, CompileError::Precision { node, .. } if !node.is_empty()), "{refused}");
+    assert!(refused.to_string().contains("the mode has no room for it"), "{refused}");
     // What has no room at all is for the mode to refuse.
     let nowhere = |_: &PublicNetwork| Err("conv1".to_owned());
     assert!(compiled(small_network(1), &options(true), aim(Precision::Error(0.9)), &nowhere).is_ok());
