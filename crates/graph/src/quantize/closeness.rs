@@ -27,8 +27,10 @@ pub(super) struct Measured {
 impl<'a> Closeness<'a> {
     /// Errors are relative to the range of the sample's scores, or of the median sample's where that is larger: scores that nearly tie
     /// are not to be more precise than others. Scores that are told by themselves, and a single one, are relative to their own range over
-    /// all samples.
-    pub(super) fn new(scores: &'a [Vec<f32>], samples: &Samples<'_>, aim: Aim) -> Self {
+    /// all samples; those of a map to that of all with the same unit, for a place that hardly varies is to be no more precise than others.
+    ///
+    /// `shape` is that of a sample's scores.
+    pub(super) fn new(scores: &'a [Vec<f32>], shape: &[usize], samples: &Samples<'_>, aim: Aim) -> Self {
         let of_sample = |scores: &Vec<f32>| width(scores.iter().map(|score| f64::from(*score)));
         let ranges: Vec<f64> = scores.iter().map(of_sample).collect();
         let mut sorted: Vec<f64> = samples.iter().map(|(number, _)| ranges[*number]).collect();
@@ -37,12 +39,15 @@ impl<'a> Closeness<'a> {
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
         // Where all scores of most samples are equal, all that there is to compare with.
         let usual = first_above_zero([median, width(all()), largest(all())]);
-        let of_score =
-            |index: usize| samples.iter().map(move |(number, _)| f64::from(scores[*number][index]));
         let count = samples.first().map_or(0, |(number, _)| scores[*number].len());
-        let own = (0..count)
-            .map(|index| first_above_zero([width(of_score(index)), largest(of_score(index)), usual]));
-        let own = own.collect();
+        let mut own = vec![f64::INFINITY; count];
+        for axis in unit_axes(shape, count) {
+            let ends = axis.ends(samples.iter().map(|(number, _)| &scores[*number]));
+            for (index, own) in own.iter_mut().enumerate() {
+                let [low, high] = ends[axis.place(index)];
+                *own = own.min(first_above_zero([high - low, high.max(-low), usual]));
+            }
+        }
         Self {
             scores,
             ranges: ranges.into_iter().map(|range| range.max(usual)).collect(),
@@ -139,6 +144,44 @@ impl<'a> Closeness<'a> {
     }
 }
 
+/// An axis of a sample's scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Axis {
+    side: usize,
+    /// How far neighbours on it are apart.
+    stride: usize,
+}
+
+impl Axis {
+    /// Where on it a score is.
+    const fn place(self, index: usize) -> usize {
+        index / self.stride % self.side
+    }
+
+    /// The smallest and the largest score at each of its places.
+    fn ends<'s>(self, samples: impl Iterator<Item = &'s Vec<f32>>) -> Vec<[f64; 2]> {
+        let mut ends = vec![[f64::INFINITY, f64::NEG_INFINITY]; self.side];
+        for (index, score) in samples.flat_map(|scores| scores.iter().enumerate()) {
+            let ([low, high], score) = (&mut ends[self.place(index)], f64::from(*score));
+            (*low, *high) = (low.min(score), high.max(score));
+        }
+        ends
+    }
+}
+
+/// The axes at one place of which scores have one unit. That of a vector: each has its own. That of an image's channels. Of a matrix it may be
+/// either, columns of a table or channels over time, and scores are relative to the smaller range.
+fn unit_axes(shape: &[usize], count: usize) -> Vec<Axis> {
+    let axes =
+        (0..shape.len()).map(|axis| Axis { side: shape[axis], stride: shape[axis + 1..].iter().product() });
+    let axes: Vec<Axis> = axes.filter(|axis| axis.side > 1).collect();
+    match axes.len() {
+        0 | 1 => vec![Axis { side: count.max(1), stride: 1 }],
+        2 => axes,
+        _ => axes[..1].to_vec(),
+    }
+}
+
 /// The first that is above 0, else 1.
 fn first_above_zero(candidates: [f64; 3]) -> f64 {
     candidates.into_iter().find(|range| *range > 0.0).unwrap_or(1.0)
@@ -179,7 +222,7 @@ mod tests {
         let sample = [0.0_f32];
         let samples: Samples<'_> = (0..3).map(|number| (number, &sample[..])).collect();
         let integers: Vec<Vec<i128>> = integers.iter().map(|integers| integers.to_vec()).collect();
-        Closeness::new(&scores, &samples, aim).measure(&samples, &integers, 0.25)
+        Closeness::new(&scores, &[2], &samples, aim).measure(&samples, &integers, 0.25)
     }
 
     #[test]
@@ -219,6 +262,41 @@ mod tests {
         assert_eq!((lost.labels_kept, lost.labels_lost), (2, 1));
     }
 
+    /// Two channels of two by two pixels, the second of a hundredth of the size, and a pixel of each that is always the same.
+    #[test]
+    fn a_maps_values_are_relative_to_all_of_their_channel() {
+        let scores = vec![
+            vec![0.0_f32, 100.0, 50.0, 10.0, 0.0, 1.0, 0.5, 0.1],
+            vec![80.0, 0.0, 20.0, 10.0, 0.8, 0.0, 0.2, 0.1],
+        ];
+        let aim = Aim { precision: Precision::Error(0.1), told: Told::Values, ..Aim::default() };
+        let sample = [0.0_f32];
+        let samples: Samples<'_> = (0..2).map(|number| (number, &sample[..])).collect();
+        let off = |index: usize, by: i128| {
+            let mut integers: Vec<Vec<i128>> =
+                scores.iter().map(|x| x.iter().map(|x| (x * 100.0).round() as i128).collect()).collect();
+            integers[1][index] += by;
+            let closeness = Closeness::new(&scores, &[2, 2, 2], &samples, aim);
+            closeness.measure(&samples, &integers, 0.01).reached.error
+        };
+        // One of 100, at a pixel that varies and at one that does not; and a hundredth of 1.
+        assert!((off(0, 100) - 0.01).abs() < 1e-6 && (off(3, 100) - 0.01).abs() < 1e-6);
+        assert!((off(7, 1) - 0.01).abs() < 1e-6, "{}", off(7, 1));
+    }
+
+    #[test]
+    fn a_matrix_may_have_units_along_either_side() {
+        let axes = |shape: &[usize]| unit_axes(shape, shape.iter().product());
+        let axis = |side, stride| Axis { side, stride };
+        assert_eq!(axes(&[24, 3]), [axis(24, 3), axis(3, 1)]);
+        assert_eq!(axes(&[1, 4, 8, 8]), [axis(4, 64)]);
+        assert_eq!(axes(&[1, 8, 8]), [axis(8, 8), axis(8, 1)]);
+        assert_eq!(
+            [axes(&[5]), axes(&[1, 5, 1]), axes(&[])],
+            [vec![axis(5, 1)], vec![axis(5, 1)], vec![axis(1, 1)]]
+        );
+    }
+
     #[test]
     fn a_single_score_is_relative_to_its_range_over_the_samples() {
         let scores = vec![vec![1.0_f32], vec![3.0], vec![2.0]];
@@ -226,7 +304,7 @@ mod tests {
         let sample = [0.0_f32];
         let samples: Samples<'_> = (0..3).map(|number| (number, &sample[..])).collect();
         let integers = vec![vec![1], vec![3], vec![2]];
-        let measured = Closeness::new(&scores, &samples, aim).measure(&samples, &integers, 1.1);
+        let measured = Closeness::new(&scores, &[1], &samples, aim).measure(&samples, &integers, 1.1);
         assert!((measured.reached.error - 0.15).abs() < 1e-6);
     }
 }

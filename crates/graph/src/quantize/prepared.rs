@@ -116,6 +116,11 @@ impl<'c> Prepared<'c> {
         (!std::mem::take(&mut self.made).is_empty()).then_some(self)
     }
 
+    /// The shape of a sample's scores.
+    pub(super) fn output_shape(&self) -> &[usize] {
+        &self.draft.shapes[&self.draft.graph.output]
+    }
+
     /// How many inputs were made.
     pub(super) fn made(&self) -> usize {
         self.made.len()

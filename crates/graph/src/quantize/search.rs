@@ -113,11 +113,14 @@ fn search(
     let mut outcome = Err(super::refuse_all());
     for kept in prepared.kept() {
         let part = prepared.part(kept, options)?;
-        let closeness = Closeness::new(&prepared.observed.scores, &part.samples, aim);
+        let closeness =
+            Closeness::new(&prepared.observed.scores, prepared.output_shape(), &part.samples, aim);
         let closeness = closeness.rounded_to(options.output_unit);
         let all = part.samples.iter().chain(&part.made).copied().collect();
-        let of_made = (!part.made.is_empty())
-            .then(|| Closeness::new(&prepared.observed.scores, &all, aim).rounded_to(options.output_unit));
+        let of_made = (!part.made.is_empty()).then(|| {
+            Closeness::new(&prepared.observed.scores, prepared.output_shape(), &all, aim)
+                .rounded_to(options.output_unit)
+        });
         let most = Precision::MOST_BITS;
         let search = Search { part: &part, options, closeness, of_made, cost, most, limit: None };
         outcome = search.run(aim.precision).map(|found| found.with_set_aside(part.set_aside));
