@@ -18,6 +18,7 @@ from PIL import Image
 import lanner as library
 from helpers.models import tiny_classifier, tiny_samples
 from helpers.processes import HUNG, lanner, serving
+from helpers.scraping import Scraped
 from helpers.times import marked
 from lanner import ImageDescription, Model, load
 from lanner.datasets import load_digits
@@ -283,11 +284,14 @@ def test_sigterm_does_not_wait_for_idle_sessions(tmp_path: Path, tiny_label: Pat
 
 def test_sigterm_lets_a_prediction_finish(tmp_path: Path, tiny_label: Path) -> None:
     np.save(tmp_path / "many.npy", tiny_samples(20_000))
-    with serving(tmp_path / "state", tiny_label) as server:
+    with serving(tmp_path / "state", tiny_label, "--metrics", "127.0.0.1:0") as server:
         command = [sys.executable, "-m", "lanner", "predict", server.address, str(tmp_path / "many.npy")]
         command += [*server.pin, "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-            time.sleep(4)
+            deadline = time.monotonic() + HUNG
+            while not Scraped.of_server(server.document["metrics"]).total("lanner_predictions_total"):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
             assert server.end(signal.SIGTERM) == 0
             output, _ = process.communicate(timeout=HUNG)
     # The client is turned away between two predictions, with all that were done.

@@ -13,7 +13,7 @@
 //! places of one tree, whose leaves add up to delta if there are two of them: what becomes of their transfers does not tell which of them it is. Two places
 //! pass with other leaves only if
 //!
-//! - their lists of tags differ and `c` does not: `c` is the pseudo-dot product of [BHKKR99](https://www.cs.ucdavis.edu/~rogaway/umac/umac_proc.pdf) ("UMAC") over
+//! - their lists of tags differ and `c` does not: `c` is the pseudo-dot product of BHKKR99 ("UMAC: fast and secure message authentication") over
 //!   `GF(2^128)`. A message fixes all lists, and its hash then the keys. In the difference of `c` of two lists the products of two keys cancel, and a multiple of a key by
 //!   a difference of tags, which is not 0, is left: it is 0 with probability `2^-128`. So two given lists need `2^128` messages, and any two of a tree, which has
 //!   `2^(2d-1)` pairs, need `2^(129-2d)`, each with `2^d` calls of the cipher for its keys: `2^119` calls at `d = 10`;
