@@ -30,6 +30,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "bits": precision::layers(network),
         "lookups": precision::lookups(&manifest.plan, network),
         "values": network.values(),
+        "unproved": network.unproved().map(|value| value.name.as_str()).collect::<Vec<_>>(),
         "calibration": {"samples_set_aside": network.set_aside(), "inputs_made": network.made()},
         "steps": steps.collect::<Vec<_>>(),
         "memory": memory_of(&built.memory()?, built.shared_bytes(&manifest.plan, network)?),

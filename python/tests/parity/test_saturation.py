@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import json
 from pathlib import Path
@@ -15,6 +17,8 @@ from onnx import helper
 import lanner
 from helpers.models import make_model, random_weights, save_model
 from lanner.cli import main
+from lanner.cli.output import Output
+from lanner.cli.report import show_known
 from lanner.embedded import compile_embedded
 
 #: Of scores, relative to the range of the model's own.
@@ -45,7 +49,9 @@ def corners(model: lanner.Model, x: NDArray[np.float32]) -> NDArray[np.float32]:
 def test_corners_of_the_range_are_right_or_told(mode: str) -> None:
     x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
     model = lanner.compile(table_network(3), x, mode=mode, output="logits")
-    assert all(value["evidence"] == "proved" for value in model.report()["values"])
+    report = model.report()
+    assert all(value["evidence"] == "proved" for value in report["values"])
+    assert report["unproved"] == []
     far = corners(model, x)
     integers, overflows, saturated = model.predict_saturating(far)
     assert overflows == 0
@@ -84,4 +90,11 @@ def test_proofs_cost_no_precision() -> None:
     model = compile_embedded("mnist_a", "tabula", "logits")
     assert model.precision is not None
     assert model.precision.is_met
-    assert any(value["evidence"] == "calibrated" for value in model.report()["values"])
+    # It says so.
+    report = model.report()
+    unproved = [value["name"] for value in report["values"] if value["evidence"] != "proved"]
+    assert report["unproved"] == unproved
+    assert unproved
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        show_known(report, Output(json=False))
+    assert f"{len(unproved)} of {len(report['values'])} values are not proved" in " ".join(shown.getvalue().split())

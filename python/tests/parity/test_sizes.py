@@ -83,7 +83,12 @@ def test_faint_rows_and_rows_of_zeros_are_right(name: str) -> None:
     partly = some.copy()
     partly[:, 1] = 0.0
     inputs: dict[str, NDArray[np.float32]]
-    inputs = {"as calibrated": some, "a twentieth": some / 20, "zeros": 0 * some[:1], "a row of zeros": partly}
+    inputs = {
+        "as calibrated": some,
+        "a twentieth": some / np.float32(20),
+        "zeros": np.zeros_like(some[:1]),
+        "a row of zeros": partly,
+    }
     inputs["twice"] = np.clip(1.9 * some, x.min() * 2, x.max() * 2)
     for kind, each in inputs.items():
         truth = np.asarray(session.run(None, {"x": each})[0])

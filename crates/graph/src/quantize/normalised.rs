@@ -5,7 +5,7 @@ use crate::elementwise::Elementwise;
 use crate::network::FixedOp;
 
 /// The most bits that it keeps beyond those of other values: what is as many times smaller than calibration's is as precise.
-pub(super) const FINER_BITS: u32 = 5;
+pub(super) const FINER_BITS: u32 = 4;
 
 /// Whether each value is such a one: it is multiplied with an inverse power, or inverse powers are of its squares or of sums of it, or it is the input, or moved input, and
 /// such a value is a sum of it and of others.

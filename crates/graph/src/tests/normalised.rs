@@ -127,7 +127,7 @@ fn what_is_normalised_keeps_more_bits() {
     let squares = rows(8).op("squares", Op::Square).op("mean", Op::GlobalAveragePool);
     let root = Op::Function(Function::Sqrt);
     let plain = squares.op("root", root).op("flat", Op::Flatten).dense("scores", 3).compiled(-1.0, &options);
-    assert_eq!(steps(&network), 32 * steps(&plain));
+    assert_eq!(steps(&network), 16 * steps(&plain));
     let functions: Vec<&str> = network
         .public()
         .nodes()

@@ -29,6 +29,9 @@ _COUNTS = (
     ("rotations", "rotation"),
 )
 
+#: More values without a proof than these are not named.
+_MOST_NAMES = 6
+
 #: How the names of protocols that send nothing begin.
 _LOCAL = "local."
 
@@ -101,6 +104,7 @@ def show_known(report: Mapping[str, Any], output: Output) -> dict[str, Any]:
     lines = [
         ("", f"{counted(aside, 'sample')} set aside, far from all others" if aside else ""),
         ("", f"{counted(made, 'input')} of lanner's own making beside the samples" if made else ""),
+        ("", _proofs(rest.pop("unproved"), len(rest["values"]))),
     ]
     output.section("Calibration", lines)
     _show_precision(rest.pop("precision", None), output)
@@ -111,6 +115,17 @@ def show_known(report: Mapping[str, Any], output: Output) -> dict[str, Any]:
     _show_lookups(rest.pop("lookups", None) or [], output)
     _show_values(rest.pop("values"), output)
     return rest
+
+
+def _proofs(unproved: Sequence[str], values: int) -> str:
+    """Whether accepted inputs far from the samples can overflow, and where."""
+    if not unproved:
+        return "no accepted input can overflow: every value is proved to stay in its ring"
+    names = ", ".join(unproved[:_MOST_NAMES]) + (", ..." if len(unproved) > _MOST_NAMES else "")
+    return (
+        f"{len(unproved)} of {values} values are not proved to stay in their rings: "
+        f"inputs far from the samples may overflow in {names}"
+    )
 
 
 def _show_security(rest: dict[str, Any], output: Output) -> None:
