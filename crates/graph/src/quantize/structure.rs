@@ -156,12 +156,16 @@ fn centring(items: &[Item], users: &[Vec<usize>], value: usize) -> Option<u32> {
             _ => return None,
         }
     }
+    // Of few, these bits cost less than a rescale.
     let bits = window.area().ilog2();
-    (bits >= 2 * CENTRING_BITS).then(|| bits - CENTRING_BITS)
+    (bits >= LEAST_CENTRING).then(|| bits - CENTRING_BITS)
 }
 
-/// How much finer a mean stays than what it is taken off.
-const CENTRING_BITS: u32 = 3;
+/// How much finer a mean stays than what it is taken off: whose rounding, where it was rounded, is twice as much.
+const CENTRING_BITS: u32 = 1;
+
+/// Of 64 and more.
+const LEAST_CENTRING: u32 = 6;
 
 /// The items that take no wide value, and with them those that put wide values beside others in front of such items alone: behind the
 /// join all of it would be rescaled, and before it the others would be brought to the finer scale.
