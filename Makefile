@@ -72,7 +72,7 @@ $(VENV)/.installed: $(VENV)/.requirements $(NATIVE_SOURCES)
 
 install: $(VENV)/.optimised ## as setup, with the module as a wheel has it: takes longer to build and less to run
 $(VENV)/.optimised: $(VENV)/.requirements $(NATIVE_SOURCES)
-	@$(call INSTALL,--release)
+	@$(call INSTALL,--profile release)
 	@rm -f $(VENV)/.installed
 	@touch $@
 

@@ -20,6 +20,8 @@ pub(super) struct Structure {
     pub(super) behind_squares: Vec<bool>,
     /// The bits of what is squared whole.
     pub(super) square_bits: SquareBits,
+    /// The bits that each value is rescaled by, where these follow from the graph: of means that are taken off what they are of.
+    pub(super) centring: Vec<Option<u32>>,
     /// Whether each value keeps more bits where there is room.
     pub(super) normalised: Vec<bool>,
     /// Whether what each item's value is multiplied with is 0 where its input is.
@@ -74,6 +76,16 @@ impl Structure {
         let mixes = mixes(items, &users, &takes, |value| wide[value] && !rescaled[value]);
         let (wide, mut rescaled) = places(items, &users, &ahead, &mixes);
         rescaled[items.len()] |= wide[items.len()] && options.output_unit.is_some();
+        // Where rescales cost by the bits that they keep, these are too many.
+        let is_offered = options.rescales && !options.narrow;
+        let centring: Vec<Option<u32>> = (0..users.len())
+            .map(|value| {
+                centring(items, &users, value).filter(|_| is_offered && wide[value] && !rescaled[value])
+            })
+            .collect();
+        for (rescaled, centring) in rescaled.iter_mut().zip(&centring) {
+            *rescaled |= centring.is_some();
+        }
         let (before, behind, groups) = group(items, &rescaled);
         let squared = squared(items, &users, &rescaled, &squares.whole);
         let behind_squares = behind_squares(items, &rescaled, &squares.whole);
@@ -86,6 +98,7 @@ impl Structure {
             squared,
             behind_squares,
             square_bits,
+            centring,
             normalised,
             vanishes,
             before,
@@ -125,6 +138,34 @@ fn places(items: &[Item], users: &[Vec<usize>], ahead: &Ahead, takes: &[bool]) -
     }
     (wide, rescaled)
 }
+
+/// The bits by which a mean is rescaled that is taken off all that it is of: but for [`CENTRING_BITS`], those that its sums are finer by. In the
+/// other's integers there would be as many more.
+fn centring(items: &[Item], users: &[Vec<usize>], value: usize) -> Option<u32> {
+    let item = &items[value.checked_sub(1)?];
+    let Action::Mean(window) = item.action else { return None };
+    let mut at = value;
+    loop {
+        let &[user] = users[at].as_slice() else { return None };
+        let next = &items[user];
+        match next.action {
+            // Repeated to all elements, too.
+            Action::Move(_) if next.inputs.iter().all(|&input| input == at) => at = user + 1,
+            Action::Factor(factor) if factor.abs() == 1.0 => at = user + 1,
+            Action::Add if next.inputs.contains(&item.inputs[0]) => break,
+            _ => return None,
+        }
+    }
+    // Of few, these bits cost less than a rescale.
+    let bits = window.area().ilog2();
+    (bits >= LEAST_CENTRING).then(|| bits - CENTRING_BITS)
+}
+
+/// How much finer a mean stays than what it is taken off: whose rounding, where it was rounded, is twice as much.
+const CENTRING_BITS: u32 = 1;
+
+/// Of 64 and more.
+const LEAST_CENTRING: u32 = 6;
 
 /// The items that take no wide value, and with them those that put wide values beside others in front of such items alone: behind the
 /// join all of it would be rescaled, and before it the others would be brought to the finer scale.

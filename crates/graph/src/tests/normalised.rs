@@ -32,6 +32,20 @@ fn over_deviations(seed: u64) -> Sketch {
         .times_rows("centred", ROOT)
 }
 
+/// Rows of sums of a layer less their means, in front of another layer.
+fn centred(length: usize) -> Sketch {
+    let mut sketch = Sketch::new(&[LINES, length, 1], 8)
+        .conv("x1", LINES, 1, 1, 0)
+        .op("mean", Op::GlobalAveragePool)
+        .join("means", Op::Concat { axis: 1 }, &vec!["mean"; length]);
+    sketch.tensors.insert("minus", Tensor::new(vec![], vec![-1.0]).unwrap()).unwrap();
+    sketch
+        .op("less", Op::MulConstant { value: "minus".to_owned() })
+        .join("centred", Op::Add, &["x1", "less"])
+        .op("flat", Op::Flatten)
+        .dense("scores", 3)
+}
+
 /// Rows over their sums.
 fn over_sums(seed: u64) -> Sketch {
     rows(seed)
@@ -93,6 +107,27 @@ fn rows_of_any_size_are_normalised_as_precisely_as_calibrations() {
             }
         }
     }
+}
+
+/// A mean is finer than what it is of by the length of its row: not all of that comes into the others.
+#[test]
+fn a_mean_that_is_taken_off_costs_few_bits_whatever_the_rows_length() {
+    let factors = |network: &Network| {
+        let add = network.public().nodes().iter().find(|node| node.name == "centred").unwrap();
+        let FixedOp::Add { factors } = add.op else { panic!("{add:?}") };
+        factors
+    };
+    for base in [QuantizationOptions::powers_of_two(), QuantizationOptions::default()] {
+        for (length, factor) in [(32, 32), (96, 3), (128, 2), (100, 25)] {
+            let network = centred(length).compiled(-1.0, &at_bits(8, base.clone()));
+            assert_eq!(factors(&network)[0], factor, "of {length}");
+            let error = centred(length).error(&network, -1.0, 1.0);
+            assert!(error < 0.02, "{error} of {length}");
+        }
+    }
+    // With all of a row's length in the others' integers, no ring would have room for so many.
+    let network = centred(384).compiled(-1.0, &at_bits(14, QuantizationOptions::powers_of_two()));
+    assert_eq!(factors(&network)[0], 3);
 }
 
 #[test]

@@ -11,6 +11,9 @@ impl Builder<'_> {
     /// The widest shift that any scale could ask for in this ring: the limit it leaves holds for every choice.
     pub(super) fn widest_shift(&self, reached: &[Reached], ring: Accumulator) -> u32 {
         let widest = |at: &Reached| {
+            if let Some(bits) = self.structure.centring[at.value] {
+                return bits;
+            }
             if let Some(kept) = self.kept_bits(at.value) {
                 return ring.bits().saturating_sub(kept);
             }
@@ -29,6 +32,9 @@ impl Builder<'_> {
     ///
     /// Or that which keeps so many bits as are asked for, of twice what enters the run behind which the value lies.
     pub(super) fn shift(&self, value: usize, scale: f64) -> u32 {
+        if let Some(bits) = self.structure.centring[value] {
+            return bits;
+        }
         if let Some(kept) = self.kept_bits(value) {
             // As `Accumulator::limit` has it, of a ring of one bit more than are kept and dropped.
             let most = f64::from((1_u32 << (kept - 1)) - 1);
