@@ -79,10 +79,10 @@ $(VENV)/.optimised: $(VENV)/.requirements $(NATIVE_SOURCES)
 demo: setup ## classify real handwritten digits privately: a server and a client on this machine
 	@$(BIN)/lanner demo
 
-test: setup ## every test but the long ones, in ten minutes from nothing on two cores
+test: setup ## every test but the long ones
 	$(CARGO_TEST) -- --quiet
 	$(CARGO_DOCTEST) -- --quiet
-	$(PYTEST) -m "not slow and not alone" -n 2 --dist loadfile
+	$(PYTEST) -m "not slow and not alone" -n 3 --dist loadfile
 	$(PYTEST) -m "not slow and alone"
 	@echo "make test: every Rust and Python test passed."
 
@@ -94,7 +94,7 @@ test-all: setup ## the long tests too
 	@echo "make test-all: every Rust and Python test passed, the long ones included."
 
 # Of Rust, the crates that have changes since the last commit, without those that use them; of Python, the unit tests.
-check: setup ## in two minutes: formatting, lints, and the unit tests of what changed
+check: setup ## formatting, lints, and the unit tests of what changed
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)

@@ -110,15 +110,15 @@ pub enum CompileError {
         /// The bits of its activations and weights.
         bits: u32,
         /// The percentage asked for.
-        asked: String,
+        asked: Box<str>,
         /// The percentage reached.
-        reached: String,
+        reached: Box<str>,
         /// How many samples with a clear label have another one.
-        lost: usize,
+        lost: u32,
         /// Why it cannot have more.
-        limit: String,
+        limit: Box<str>,
         /// What to do about it.
-        fix: String,
+        fix: Box<str>,
     },
     /// The calibration samples cannot be used.
     #[error("calibration samples: {reason}")]
@@ -190,7 +190,8 @@ impl CompileError {
             Self::NoLayer => "compute it in the clear",
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
             Self::RangeOverflow { .. } => "normalise its weights or ask for fewer bits",
-            Self::Calibration { fix, .. } | Self::Precision { fix, .. } => fix,
+            Self::Precision { fix, .. } => fix,
+            Self::Calibration { fix, .. } => fix,
             Self::InputRange { .. } => "give two numbers with 0 between them, not both 0",
             Self::UnknownModulus { .. } | Self::Network { .. } => "compile the model again",
             Self::Wiring { .. } | Self::Shape { .. } | Self::Option { .. } | Self::Tracing { .. } => "",
@@ -211,7 +212,7 @@ impl InputError {
 }
 
 /// What labels add to a sentence on scores.
-fn lost_labels(lost: usize) -> String {
+fn lost_labels(lost: u32) -> String {
     match lost {
         0 => String::new(),
         1 => " and the label of one is another".to_owned(),

@@ -131,15 +131,17 @@ fn search(
     let Found { best, limit } = outcome?;
     let reached = best.measured.reached;
     if aim.demanded && !reached.is_met() {
-        let (bits, asked) = (best.bits, aim.precision.to_string());
+        let (bits, asked) = (best.bits, aim.precision.to_string().into());
         let reason = why_no_more(bits, limit.as_ref());
         let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
         let fix = format!(
             "{}; `lanner debug` shows where it is lost, and --allow-imprecise takes the model as it is",
             next_step(&reached, prepared.covers_little(options))
         );
-        let (lost, reached) = (reached.labels_lost, percent(reached.error));
-        return Err(CompileError::Precision { node, bits, asked, reached, lost, limit: reason, fix });
+        let lost = reached.labels_lost.try_into().unwrap_or(u32::MAX);
+        let reached = percent(reached.error).into();
+        let (limit, fix) = (reason.into(), fix.into());
+        return Err(CompileError::Precision { node, bits, asked, reached, lost, limit, fix });
     }
     let falls_short = !reached.is_met() || best.cost == u64::MAX;
     let network = best.network.with_reached(reached).with_made(prepared.made());

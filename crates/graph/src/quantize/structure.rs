@@ -151,7 +151,7 @@ fn centring(items: &[Item], users: &[Vec<usize>], value: usize) -> Option<u32> {
         match next.action {
             // Repeated to all elements, too.
             Action::Move(_) if next.inputs.iter().all(|&input| input == at) => at = user + 1,
-            Action::Factor(factor) if factor.abs() == 1.0 => at = user + 1,
+            Action::Factor(factor) if factor.abs().to_bits() == 1.0_f64.to_bits() => at = user + 1,
             Action::Add if next.inputs.contains(&item.inputs[0]) => break,
             _ => return None,
         }

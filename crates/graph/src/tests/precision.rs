@@ -102,7 +102,7 @@ fn what_no_ring_has_room_for_is_refused_by_the_layers_name_or_taken_as_it_is() {
     let CompileError::Precision { node, bits, asked: said, lost: 0, .. } = &refused else {
         panic!("{refused}");
     };
-    assert_eq!(said, "0.1%");
+    assert_eq!(&**said, "0.1%");
     assert!(
         (7..=10).contains(bits) && ["conv1", "conv2", "fc1", "fc2"].contains(&node.as_str()),
         "{refused}"
