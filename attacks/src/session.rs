@@ -441,6 +441,7 @@ pub fn check_honest(subject: &Subject) {
                 scores.filter(|(_, score)| **score > 0).map(|(class, _)| class).collect();
             assert_eq!(labels, positive);
         }
+        Outcome::Saturable { scores, .. } => assert_eq!(scores, subject.scores),
         Outcome::Each(_) => panic!("a request for one sample tells of several"),
     }
 }
