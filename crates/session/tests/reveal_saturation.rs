@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, FixedOp, FixedRun, Network, Policy, QuantizationOptions};
+use lanner_graph::{FixedExecutor, FixedOp, FixedRun, Integers, Network, Policy, QuantizationOptions};
 use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, Saturation, plan, plan_within};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -82,25 +82,44 @@ fn each_sample_of_a_request_has_its_own_bit() {
     assert_eq!(outcomes, [told([&few.1, &none.1, &none.1, &few.1])]);
 }
 
-/// Activations are moved across their bound one integer at a time: the bit turns where the reference's count does.
+/// The largest integers behind a bound are counted and told, whether the bound cut them or not.
 #[test]
-fn the_bit_turns_where_the_reference_begins_to_count() {
+fn what_reaches_its_bound_is_told_as_the_reference_counts_it() {
     let network = compiled(&QuantizationOptions::default());
     let plan = planned(&network, Mode::Gazelle, Samples::ONE);
     let executor = FixedExecutor::new(&network).unwrap();
-    let [_, (few, _)] = inputs(&network);
-    let scaled = |part: i64| -> Vec<i64> { few.iter().map(|x| x * part / 1024).collect() };
-    let is_saturated = |part: i64| executor.run(&scaled(part)).unwrap().is_saturated();
-    // The first at which it saturates; one less and it does not.
-    let (mut below, mut above) = (128, 1024);
-    while above - below > 1 {
-        let middle = i64::midpoint(below, above);
-        if is_saturated(middle) { above = middle } else { below = middle }
+    let nodes = network.public().nodes();
+    // By how much the value that goes furthest is below where its bound would cut it; and whether one is cut.
+    let room = |input: &Vec<i64>| {
+        let mut values = vec![i128::MIN; nodes.len() + 1];
+        let largest = |integers: Integers<'_>| integers.to_vec().into_iter().max().unwrap();
+        executor.trace(input, |value, integers| values[value] = largest(integers)).unwrap();
+        let bounds = network.saturating().map(|node| match &nodes[node].op {
+            FixedOp::Clip(clip) => i128::from(clip.high) - values[nodes[node].inputs[0]],
+            _ => panic!("{} is no bound", nodes[node].name),
+        });
+        bounds.min().unwrap()
+    };
+    let all = corners(&network);
+    let scaled = all.iter().flat_map(|corner| {
+        (128..1024).map(|part| corner.iter().map(|x| x * part / 1024).collect::<Vec<i64>>())
+    });
+    let runs = scaled.map(|input| (room(&input), executor.run(&input).unwrap(), input));
+    let (mut whole, mut cut, mut reached) = (None, None, None);
+    for (room, truth, input) in runs {
+        let kind = match (room < 0, truth.is_saturated()) {
+            (true, _) => &mut cut,
+            (false, true) => &mut reached,
+            (false, false) => &mut whole,
+        };
+        if kind.as_ref().is_none_or(|(least, ..)| room < *least) {
+            *kind = Some((room, truth, input));
+        }
     }
-    let asked = [scaled(below), scaled(above)];
-    let truth = asked.each_ref().map(|input| executor.run(input).unwrap());
-    assert_eq!(truth.each_ref().map(FixedRun::is_saturated), [false, true]);
-    assert_eq!(run_plan(&network, &plan, &asked), truth.each_ref().map(|truth| told([truth])));
+    let asked = [whole, cut, reached].map(Option::unwrap);
+    assert_eq!(asked.each_ref().map(|(_, truth, _)| truth.is_saturated()), [false, true, true]);
+    let told = asked.each_ref().map(|(_, truth, _)| told([truth]));
+    assert_eq!(run_plan(&network, &plan, &asked.map(|(.., input)| input)), told);
 }
 
 /// One session with seeds of its own: what the client learns, and the kinds and lengths of all messages.
@@ -149,7 +168,10 @@ fn one_bit_is_revealed_whatever_saturates() {
         assert!(marks(&network).len() > 1);
         let revealing = |plan: &Plan| -> Vec<&'static str> {
             let built = plan.build().unwrap();
-            let reveals = built.steps().iter().filter(|step| step.types.1 == lanner_protocol::step::ValueType::Revealed);
+            let reveals = built
+                .steps()
+                .iter()
+                .filter(|step| step.types.1 == lanner_protocol::step::ValueType::Revealed);
             reveals.map(|step| step.protocol).collect()
         };
         assert_eq!(revealing(&without), ["share.reveal"]);
@@ -161,19 +183,46 @@ fn one_bit_is_revealed_whatever_saturates() {
     }
 }
 
+/// A party of a model without the bit hears so by an error, and nobody waits.
+#[test]
+fn parties_of_different_plans_fail() {
+    let network = compiled(&QuantizationOptions::default());
+    let with = planned(&network, Mode::Gazelle, Samples::ONE);
+    let without = plan(network.public(), Policy::Logits, Mode::Gazelle).unwrap();
+    let input = corners(&network).swap_remove(0);
+    for [clients, servers] in [[&with, &without], [&without, &with]] {
+        let model = Arc::new(ServedModel::new(&network, servers).unwrap());
+        let client_plan = Arc::new(ClientPlan::new(network.public(), clients).unwrap());
+        let (mut client, mut server) = memory::pair();
+        std::thread::scope(|scope| {
+            let serving = scope.spawn(move || {
+                let mut session = ServerSession::setup(&mut server, model, rng(1))?;
+                let prepared = session.prepare(&mut server)?;
+                session.predict(&mut server, prepared)
+            });
+            let asking = scope.spawn(move || {
+                let mut session = ClientSession::setup(&mut client, client_plan, rng(2))?.0;
+                let prepared = session.prepare(&mut client)?;
+                session.predict(&mut client, prepared, &input)
+            });
+            assert!(serving.join().unwrap().is_err());
+            assert!(asking.join().unwrap().is_err());
+        });
+    }
+}
+
 #[test]
 fn plans_refuse_the_bit_where_it_is_none() {
     let network = compiled(&QuantizationOptions::default());
-    let refused = |policy, choices: Choices| {
-        match plan_within(network.public(), policy, &choices, &Limits::default()).unwrap_err() {
+    let refused =
+        |policy, choices: Choices| match plan_within(network.public(), policy, &choices, &Limits::default())
+            .unwrap_err()
+        {
             PlanError::Saturation { reason, .. } => reason,
             other => panic!("{other}"),
-        }
-    };
+        };
     let choices = |mode: Mode| Choices { saturation: marks(&network), ..mode.into() };
-    for policy in
-        [Policy::Label, Policy::Labels, Policy::TopK { k: 1 }, Policy::Probability { digits: 2 }]
-    {
+    for policy in [Policy::Label, Policy::Labels, Policy::TopK { k: 1 }, Policy::Probability { digits: 2 }] {
         assert!(refused(policy, choices(Mode::Gazelle)).contains(policy.name()));
     }
     assert!(refused(Policy::Logits, choices(Mode::Spectral)).contains("spectral"));

@@ -177,7 +177,7 @@ class Manifest:
 
     @property
     def reveals_saturation(self) -> bool:
-        """Whether a client learns, beside the result, if any activation reached an upper bound of the compiler's own."""
+        """Whether a client learns beside the result if any activation reached an upper bound of the compiler's own."""
         return bool(self.document["plan"].get("saturation"))
 
     @classmethod

@@ -51,8 +51,10 @@ pub(super) fn bounds(
         return refused(reason, "choose another mode");
     }
     if !matches!(policy, Policy::Logits | Policy::Value) {
-        let reason =
-            format!("the output policy is {}, and the bit goes with all scores or values alone", policy.name());
+        let reason = format!(
+            "the output policy is {}, and the bit goes with all scores or values alone",
+            policy.name()
+        );
         return refused(reason, "choose logits or value");
     }
     let is_told = |node: &usize| saturation.contains(&network.nodes()[*node].name);

@@ -133,6 +133,20 @@ pub fn learn(channel: &mut dyn Channel, share: &Share) -> Result<Vec<i64>, Proto
     Ok(share.reveal(&other)?)
 }
 
+impl Reveal {
+    /// The share that is opened, and what the client has learnt beside it.
+    fn inputs<'i>(&self, inputs: &'i Inputs) -> Result<(&'i Share, Option<&'i Outcome>), ProtocolError> {
+        if self.reading != Reading::ScoresWithSaturation {
+            return Ok((inputs.share()?, None));
+        }
+        let (share, beside) = inputs.share_and_revealed()?;
+        match beside {
+            Value::Revealed(outcome) => Ok((share, Some(outcome))),
+            _ => Ok((share, None)),
+        }
+    }
+}
+
 /// The cost of either: one message of `values` elements.
 #[must_use]
 pub fn cost(ring: Ring, values: usize) -> Cost {
@@ -325,14 +339,7 @@ impl Step<Client> for Reveal {
     }
 
     fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
-        let (share, beside) = match self.reading {
-            Reading::ScoresWithSaturation => inputs.share_and_revealed().map(|(share, value)| (share, Some(value)))?,
-            _ => (inputs.share()?, None),
-        };
-        let beside = beside.and_then(|value| match value {
-            Value::Revealed(outcome) => Some(outcome),
-            _ => None,
-        });
+        let (share, beside) = self.inputs(inputs)?;
         let outcome = self.reading.outcome(learn(channel, share)?, beside);
         let malformed = || lanner_wire::ChannelError::Malformed { what: "share" };
         Ok(Value::Revealed(outcome.ok_or_else(malformed)?))
@@ -364,11 +371,7 @@ impl Step<Server> for Reveal {
     }
 
     fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
-        let share = match self.reading {
-            Reading::ScoresWithSaturation => inputs.share_and_revealed()?.0,
-            _ => inputs.share()?,
-        };
-        reveal(channel, share)?;
+        reveal(channel, self.inputs(inputs)?.0)?;
         Ok(Value::AtPeer)
     }
 }

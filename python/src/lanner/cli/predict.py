@@ -100,7 +100,9 @@ def predict_samples(
     made = client.predict_each(np.stack([sample.values for sample in samples]))
     counts = [None] * len(samples) if saturated is None else saturated
     placed = (
-        replace(prediction.placed(sample.source, sample.index), saturated=prediction.saturated if count is None else count)
+        replace(
+            prediction.placed(sample.source, sample.index), saturated=prediction.saturated if count is None else count
+        )
         for sample, prediction, count in zip(samples, made, counts, strict=True)
     )
     return collect(placed, output, len(samples), doing)
