@@ -137,7 +137,7 @@ def test_a_client_prints_the_bit(tmp_path: Path, capsys: pytest.CaptureFixture[s
     chosen = [next(place for place, layers in enumerate(saturated) if bool(layers) is told) for told in (False, True)]
     np.save(inputs, far[chosen])
     with lanner.Server(model, "127.0.0.1:0") as server:
-        trust = ["--pin", server.fingerprint, "--state-dir", str(tmp_path / "state")]
+        trust = ["--pin", str(server.fingerprint), "--state-dir", str(tmp_path / "state")]
         capsys.readouterr()
         assert main(["predict", server.address, str(inputs), *trust, "--json"]) == 0
         predictions = json.loads(capsys.readouterr().out)["predictions"]
