@@ -51,6 +51,14 @@ fn inputs(network: &Network) -> [(Vec<i64>, FixedRun); 2] {
     [none, few]
 }
 
+/// A network and an input of a mode over primes that saturates, and a plan that says so.
+pub(crate) fn example(mode: Mode) -> (Network, Vec<i64>, Plan) {
+    let network = compiled(&QuantizationOptions::default());
+    let [_, (input, _)] = inputs(&network);
+    let plan = planned(&network, mode, Samples::ONE);
+    (network, input, plan)
+}
+
 fn told<'t>(truth: impl IntoIterator<Item = &'t FixedRun>) -> Outcome {
     let truth: Vec<_> = truth.into_iter().collect();
     Outcome::Saturable {
@@ -100,23 +108,30 @@ fn what_reaches_its_bound_is_told_as_the_reference_counts_it() {
         });
         bounds.min().unwrap()
     };
+    // Up to a corner by one element and one integer at a time.
     let all = corners(&network);
-    let scaled = all.iter().flat_map(|corner| {
-        (128..1024).map(|part| corner.iter().map(|x| x * part / 1024).collect::<Vec<i64>>())
+    let high = network.public().input().high;
+    let steps = (1..=high).flat_map(|level| (0..16).map(move |element| (level, element)));
+    let scaled = all.iter().take(4).flat_map(|corner| {
+        steps.clone().map(|(level, element)| -> Vec<i64> {
+            let of = |(place, x): (usize, &i64)| (*x).min(level - i64::from(place > element));
+            corner.iter().enumerate().map(of).collect()
+        })
     });
     let runs = scaled.map(|input| (room(&input), executor.run(&input).unwrap(), input));
-    let (mut whole, mut cut, mut reached) = (None, None, None);
+    // Of each kind the one nearest to where it ends.
+    let mut nearest: [Option<(i128, FixedRun, Vec<i64>)>; 3] = [None, None, None];
     for (room, truth, input) in runs {
         let kind = match (room < 0, truth.is_saturated()) {
-            (true, _) => &mut cut,
-            (false, true) => &mut reached,
-            (false, false) => &mut whole,
+            (_, false) => 0,
+            (false, true) => 1,
+            (true, true) => 2,
         };
-        if kind.as_ref().is_none_or(|(least, ..)| room < *least) {
-            *kind = Some((room, truth, input));
+        if nearest[kind].as_ref().is_none_or(|(other, ..)| room.abs() < other.abs()) {
+            nearest[kind] = Some((room, truth, input));
         }
     }
-    let asked = [whole, cut, reached].map(Option::unwrap);
+    let asked = nearest.map(Option::unwrap);
     assert_eq!(asked.each_ref().map(|(_, truth, _)| truth.is_saturated()), [false, true, true]);
     let told = asked.each_ref().map(|(_, truth, _)| told([truth]));
     assert_eq!(run_plan(&network, &plan, &asked.map(|(.., input)| input)), told);
@@ -194,6 +209,7 @@ fn parties_of_different_plans_fail() {
         let model = Arc::new(ServedModel::new(&network, servers).unwrap());
         let client_plan = Arc::new(ClientPlan::new(network.public(), clients).unwrap());
         let (mut client, mut server) = memory::pair();
+        let input = &input;
         std::thread::scope(|scope| {
             let serving = scope.spawn(move || {
                 let mut session = ServerSession::setup(&mut server, model, rng(1))?;
@@ -203,7 +219,7 @@ fn parties_of_different_plans_fail() {
             let asking = scope.spawn(move || {
                 let mut session = ClientSession::setup(&mut client, client_plan, rng(2))?.0;
                 let prepared = session.prepare(&mut client)?;
-                session.predict(&mut client, prepared, &input)
+                session.predict(&mut client, prepared, input)
             });
             assert!(serving.join().unwrap().is_err());
             assert!(asking.join().unwrap().is_err());
