@@ -22,6 +22,7 @@ const WITHOUT_RESCALES: f64 = 0.2;
 
 /// What the owner of a model chooses when compiling it.
 #[derive(Clone, Debug, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, named as the owner names it")]
 #[serde(deny_unknown_fields)]
 pub struct CompileOptions {
     /// The name under which a server offers the model.
