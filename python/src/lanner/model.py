@@ -205,7 +205,7 @@ class Model:
 
         That is, by the layer's name, how many values saturated or left their ring: where there are any, the result may
         be another than the model's. A prediction tells its client nothing of it, since whether a hidden value saturates
-        says something of it and of the weights.
+        says something of it and of the weights, or one bit where the model is compiled with ``reveal_saturation``.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
