@@ -152,6 +152,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        reveal_saturation: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

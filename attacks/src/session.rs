@@ -431,7 +431,7 @@ pub fn check_honest(subject: &Subject) {
     serving.join().unwrap().unwrap();
     let best = lanner_graph::arg_max(&subject.scores);
     match outcome {
-        Outcome::Logits(scores) => assert_eq!(scores, subject.scores),
+        Outcome::Logits(scores) | Outcome::Saturable { scores, .. } => assert_eq!(scores, subject.scores),
         Outcome::Label(label) => assert_eq!(label, best),
         Outcome::Probability(likely) => assert_eq!(likely.label, best),
         Outcome::TopK(labels) => assert_eq!(labels[0], best),

@@ -2,7 +2,7 @@
 
 use crate::support::{backends, clear, garble, prg};
 use lanner_gc::library::{
-    MaskedCircuit, Sharing, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip,
+    MaskedCircuit, Sharing, any_zero, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip,
     max_pool_relu_rescale, max_pool_rescale, positive, relu_clip, relu_rescale, rescale, signed_bound, top_k,
 };
 use lanner_primitives::{Bits, Prg, Ring};
@@ -414,6 +414,30 @@ fn positive_values_are_those_above_zero() {
     assert!(positive(Ring::Pow2(16), 0).is_err());
 }
 
+/// Every sharing of every two values.
+#[test]
+fn any_zero_is_a_share_that_is_the_others_negative() {
+    let ring = Ring::Pow2(4);
+    for k in [1_usize, 2] {
+        let masked = any_zero(ring, k).unwrap();
+        let circuit = masked.circuit();
+        assert_eq!((circuit.outputs(), circuit.and_count()), (1, 4 * k - 1));
+        let words = 1 << (4 * k);
+        for (c, s) in (0..words).flat_map(|c| (0..words).map(move |s| (c, s))) {
+            let shares = |word: u64| -> Vec<u64> { (0..k).map(|place| word >> (4 * place) & 15).collect() };
+            let (c, s) = (shares(c), shares(s));
+            let bits = |bits: Bits| -> Vec<bool> { bits.iter().collect() };
+            let [evaluator, garbler] =
+                [masked.evaluator_bits(&c), masked.garbler_bits(&s)].map(|input| bits(input.unwrap()));
+            let any = c.iter().zip(&s).any(|(c, s)| ring.add(*c, *s) == 0);
+            assert_eq!(circuit.evaluate_clear(&evaluator, &garbler).unwrap(), [any]);
+        }
+    }
+    assert!(any_zero(Ring::Prime(1_032_193), 2).is_err() && any_zero(ring, 0).is_err());
+    // A group of the size that layers are compared in.
+    assert_eq!(any_zero(Ring::Pow2(22), 64).unwrap().circuit().and_count(), 64 * 22 - 1);
+}
+
 /// Every sharing of two values with bits of guard below them gives what the values give, whatever the bits are.
 #[test]
 fn bits_of_guard_change_no_result() {
@@ -496,6 +520,7 @@ fn garbled_circuits_equal_their_clear_evaluation() {
         argmax_with_max(prime, 7).unwrap(),
         top_k(prime, 7, 3).unwrap(),
         positive(ring, 5).unwrap(),
+        any_zero(Ring::Pow2(2), 3).unwrap(),
         argmax(Sharing { ring, guard: 3 }, 5).unwrap(),
     ]
     .into_iter()

@@ -47,7 +47,7 @@ pub struct FixedRun {
     pub output: Vec<i128>,
     /// For each node, how many of its sums lay outside what the ring allows.
     pub overflows: Vec<usize>,
-    /// For each node, how many values were beyond an upper bound of the compiler's own.
+    /// For each node, how many values reached an upper bound of the compiler's own.
     pub saturated: Vec<usize>,
 }
 
@@ -56,7 +56,7 @@ pub struct FixedRun {
 pub struct Beyond {
     /// How many of its sums lay outside what the ring allows.
     pub overflows: Vec<usize>,
-    /// How many values were beyond an upper bound of the compiler's own: see [`Calibrated::saturates`](crate::network::Calibrated).
+    /// How many values reached an upper bound of the compiler's own: see [`Calibrated::saturates`](crate::network::Calibrated).
     pub saturated: Vec<usize>,
 }
 
@@ -90,7 +90,7 @@ impl FixedRun {
         self.overflows.iter().sum()
     }
 
-    /// Values beyond upper bounds of the compiler's own, over all nodes.
+    /// Values that reached upper bounds of the compiler's own, over all nodes.
     #[must_use]
     pub fn saturated_count(&self) -> usize {
         self.saturated.iter().sum()
@@ -226,15 +226,20 @@ impl<'a> FixedExecutor<'a> {
         Beyond { overflows, saturated }
     }
 
-    /// How many values are beyond the upper bound that a node is, if that is the compiler's own.
+    /// How many values reach the upper bound that a node is, if that is the compiler's own: once they are rescaled they are the largest integer
+    /// that there is. Some of them are not cut, but right to half a unit: which of them, the integers behind do not tell.
     fn saturating<I: Integer>(&self, index: usize, values: &[I]) -> usize {
-        match &self.network.public().nodes()[index].op {
-            FixedOp::Clip(clip) if self.network.values()[index + 1].saturates => {
-                let high = I::from(clip.high);
-                values.iter().filter(|x| **x > high).count()
-            }
-            _ => 0,
+        let network = self.network.public();
+        if !self.network.values()[index + 1].saturates {
+            return 0;
         }
+        let Some((value, largest)) = network.bounded(index) else { return 0 };
+        let shift = match network.nodes()[value - 1].op {
+            FixedOp::Rescale { shift } => shift,
+            _ => 0,
+        };
+        let largest = I::from(largest);
+        values.iter().filter(|x| x.rescale(shift) >= largest).count()
     }
 
     /// What a node computes; of an element-wise operator and of a product, what it is applied to.

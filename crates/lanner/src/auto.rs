@@ -1,7 +1,7 @@
 //! The network and the plan of a model: those of its mode, or in mode `auto` the best of all modes for what its owner wants.
 
 use lanner_graph::{Calibration, Graph, Network, Policy, PublicNetwork, Tensors, compile, compile_to};
-use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, choose, plan_within, promise};
+use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, Saturation, choose, plan_within, promise};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 
@@ -34,6 +34,7 @@ impl Job<'_> {
             tell("planning");
             let (policy, limits) = (self.options.policy()?, self.options.limits.limits());
             let plan = plan_within(network.public(), policy, &self.choices(mode)?, &limits)?;
+            let plan = self.revealing(plan, &network)?;
             return Ok((network, plan));
         }
         tell("comparing modes");
@@ -42,7 +43,11 @@ impl Job<'_> {
         tell("calibrating");
         let mut refused = None;
         for mode in promising {
-            match self.network(mode).and_then(|network| Ok((self.best(mode, &network, &prices)?, network))) {
+            let planned = self.network(mode).and_then(|network| {
+                let plan = self.best(mode, &network, &prices)?;
+                Ok((self.revealing(plan, &network)?, network))
+            });
+            match planned {
                 Ok((plan, network)) => return Ok((network, plan)),
                 // Where networks are not traced, another mode is no answer.
                 Err(error) if error.kind == ErrorKind::Transport => return Err(error),
@@ -116,6 +121,36 @@ impl Job<'_> {
         })
     }
 
+    /// The same plan with the steps after which the client knows whether activations saturated, where it is to learn that.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if none can, or sums that are not proved may wrap instead: then a client would take a wrong result for a right one.
+    fn revealing(&self, plan: Plan, network: &Network) -> Result<Plan> {
+        if !self.options.reveal_saturation {
+            return Ok(plan);
+        }
+        let public = network.public();
+        let refused =
+            |what: String| Err(Error::new(ErrorKind::Unsupported, what).at("reveal_saturation").fix(WITHOUT));
+        let name = |node: usize| public.nodes()[node].name.clone();
+        let saturation: Saturation = network.saturating().map(name).collect();
+        if saturation.is_empty() {
+            let mode = plan.mode.name();
+            return refused(format!("no activation of this network can saturate in mode {mode}"));
+        }
+        let mut unproved = network.unproved();
+        if let Some(first) = unproved.next() {
+            let what = format!(
+                "{} values may leave their rings, `{}` first, and no bit would reveal that",
+                1 + unproved.count(),
+                first.name
+            );
+            return refused(what);
+        }
+        let choices = Choices { saturation, ..plan.choices() };
+        Ok(plan_within(public, plan.policy, &choices, &self.options.limits.limits())?)
+    }
+
     /// What such a plan is worth, about.
     fn promise(&self, mode: Mode, network: &Network, prices: &Prices) -> Result<[f64; 2]> {
         let (public, policy, limits) =
@@ -128,6 +163,8 @@ impl Job<'_> {
         Ok(prices.objective.price(&built.estimate(&prices.kernels, prices.link)?))
     }
 }
+
+const WITHOUT: &str = "compile without --reveal-saturation, or with mode gazelle, falcon or tabula";
 
 /// The bytes that a prediction takes, both ways, its offline phase included.
 fn bytes(

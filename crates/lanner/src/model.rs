@@ -143,6 +143,7 @@ impl Model {
             kept_bits: Some(bits),
             allow_imprecise: false,
             replace_relu: false,
+            reveal_saturation: false,
             batch: 1,
             input_range: match entry.scale {
                 InputScale::Stated { low, high, .. } => Some([low, high]),

@@ -22,6 +22,7 @@ const WITHOUT_RESCALES: f64 = 0.2;
 
 /// What the owner of a model chooses when compiling it.
 #[derive(Clone, Debug, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, named as the owner names it")]
 #[serde(deny_unknown_fields)]
 pub struct CompileOptions {
     /// The name under which a server offers the model.
@@ -53,6 +54,10 @@ pub struct CompileOptions {
     /// For mode `spectral`, whether every `Relu` gives way to the quadratic that is the least squares' fit to it on the calibration samples.
     #[serde(default)]
     pub replace_relu: bool,
+    /// For outputs `logits` and `value`, whether the client learns beside them, in one bit, whether any activation reached an upper bound of the
+    /// compiler's own: where none did, the result is that of the network without bounds.
+    #[serde(default)]
+    pub reveal_saturation: bool,
     /// How many samples a request holds, packed into the same ciphertexts: a power of two, and one alone but in modes `gazelle`, `cheetah`,
     /// `auto` and `spectral`.
     #[serde(default = "one")]
@@ -154,6 +159,31 @@ impl CompileOptions {
     /// Whether the planner chooses.
     pub(crate) fn is_auto(&self) -> bool {
         self.mode == "auto"
+    }
+
+    /// Checks that scores or quantities are told where the client is to learn whether activations saturate.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] otherwise, or in mode `spectral`.
+    pub(crate) fn check_saturation(&self, mode: Mode, policy: Policy) -> Result<()> {
+        if !self.reveal_saturation {
+            return Ok(());
+        }
+        let misuse = |what: String, fix: &str| {
+            Err(Error::new(ErrorKind::Misuse, what).at("reveal_saturation").fix(fix))
+        };
+        if mode == Mode::Spectral {
+            let what = "mode spectral computes on ciphertexts, where no activation is compared with a bound";
+            return misuse(what.to_owned(), "compile with another mode, or without --reveal-saturation");
+        }
+        if !matches!(policy, Policy::Logits | Policy::Value) {
+            let what = format!(
+                "whether activations saturate is revealed beside logits or values alone, and the output is {}",
+                policy.name()
+            );
+            return misuse(what, "compile with --output logits or value, or without --reveal-saturation");
+        }
+        Ok(())
     }
 
     /// By what plans are compared.

@@ -28,6 +28,8 @@ pub struct Prediction {
     pub values: Option<Vec<f64>>,
     /// The scores or quantities as the integers of the fixed-point reference, where the policy reveals them.
     pub integers: Option<Vec<i128>>,
+    /// Whether any activation saturated, where the model's owner has that revealed.
+    pub saturated: Option<bool>,
     /// The mode.
     pub mode: String,
     /// The model's name.
@@ -97,6 +99,14 @@ impl Prediction {
                 let of_sample = scores.chunks(manifest.network.output_len());
                 of_sample.take(count).map(|scores| Outcome::Logits(scores.to_vec())).collect()
             }
+            Outcome::Saturable { scores, saturated } => {
+                let of_sample = scores.chunks(manifest.network.output_len()).zip(saturated).take(count);
+                let told = |(scores, bit): (&[i128], bool)| Outcome::Saturable {
+                    scores: scores.to_vec(),
+                    saturated: vec![bit],
+                };
+                of_sample.map(told).collect()
+            }
             Outcome::Each(outcomes) => outcomes.into_iter().take(count).collect(),
             other => vec![other],
         };
@@ -122,6 +132,7 @@ impl Prediction {
             logits: revealed.logits,
             values: revealed.values,
             integers: revealed.integers,
+            saturated: revealed.saturated,
             mode: manifest.mode.clone(),
             model: manifest.name.clone(),
             phases,
@@ -140,6 +151,7 @@ struct Revealed {
     logits: Option<Vec<f64>>,
     values: Option<Vec<f64>>,
     integers: Option<Vec<i128>>,
+    saturated: Option<bool>,
 }
 
 impl Revealed {
@@ -153,6 +165,9 @@ impl Revealed {
             }
             // Told sample by sample, each on its own.
             Outcome::Each(_) => nothing,
+            Outcome::Saturable { scores, saturated } => {
+                Self { saturated: saturated.first().copied(), ..Self::of(manifest, Outcome::Logits(scores)) }
+            }
             Outcome::TopK(best) => Self { label: best.first().copied(), top: Some(best), ..nothing },
             Outcome::Logits(scores) => {
                 let reals = manifest.network.output_scale().map(|scale| scaled(&scores, scale));

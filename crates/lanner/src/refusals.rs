@@ -22,6 +22,7 @@ pub fn refusals(graph: &Graph, tensors: &Tensors, options: &CompileOptions) -> R
 /// As [`refusals`] where options do not go together.
 pub(crate) fn reasons(outline: &mut Outline, options: &CompileOptions) -> Result<Vec<Error>> {
     let (mode, policy, limits) = (options.mode()?, options.policy()?, options.limits.limits());
+    options.check_saturation(mode, policy)?;
     let refused = std::mem::take(&mut outline.refused);
     let beyond = if refused.is_empty() { check_outline(outline, policy, mode, &limits).err() } else { None };
     Ok(refused.into_iter().map(Error::from).chain(beyond.map(Error::from)).collect())

@@ -42,6 +42,9 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     if let Some(features) = features(network.public().input()) {
         report["features"] = features;
     }
+    if !manifest.plan.saturation.is_empty() {
+        report["leakage"]["saturation"] = json!(SATURATION);
+    }
     if let Some((said, leak)) = said_of(manifest.plan.mode) {
         report["rounding"] = json!(said);
         if let Some(leak) = leak {
@@ -50,6 +53,10 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     }
     Ok(report)
 }
+
+/// What the bit of saturation tells a client, for people.
+const SATURATION: &str = "the bit is a threshold of hidden values: a client that asks about many inputs of its choice finds out where the first activation reaches \
+                          its bound, and so more of the weights than scores alone reveal";
 
 /// What is told of each feature of an input whose features have units of their own: the range accepted, a unit, the centre, and of a public
 /// preprocessing the factor and the term.
@@ -171,8 +178,14 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
         Policy::Logits => "every score of its input".to_owned(),
         Policy::Value => "every output for its input".to_owned(),
     };
+    let saturation = if manifest.plan.saturation.is_empty() {
+        ""
+    } else {
+        ", and, as its owner asked, whether any activation reached an upper bound of the compiler's own (one bit for each input), and which upper \
+         bounds are the compiler's own"
+    };
     json!({
-        "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}", numbers(&manifest.network)),
+        "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}{saturation}", numbers(&manifest.network)),
         "ciphertexts": ciphertexts(account),
         "server": "that a prediction was made, and when; nothing of the input or the result",
         "not_protected": "against a client that deviates from the protocol, or that asks many questions to imitate the model",

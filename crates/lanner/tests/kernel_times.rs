@@ -36,6 +36,7 @@ fn compile(mode: &str, kernels: Option<String>) -> lanner::Result<Model> {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        reveal_saturation: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

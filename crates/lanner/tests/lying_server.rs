@@ -35,6 +35,7 @@ fn model(seed: usize, output: &str) -> Model {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        reveal_saturation: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

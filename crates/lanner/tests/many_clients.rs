@@ -44,6 +44,7 @@ fn model() -> Model {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        reveal_saturation: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

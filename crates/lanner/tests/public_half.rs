@@ -21,6 +21,7 @@ fn options(mode: &str, output: &str) -> CompileOptions {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        reveal_saturation: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

@@ -67,6 +67,14 @@ pub enum PlanError {
         /// The node.
         node: String,
     },
+    /// Whether activations saturate is not told here.
+    #[error("whether activations saturate cannot be revealed: {reason}")]
+    Saturation {
+        /// What is missing.
+        reason: String,
+        /// What would do.
+        fix: &'static str,
+    },
     /// A layer does not fit the protocol.
     #[error("node {node}: {source}")]
     Layer {
@@ -83,7 +91,7 @@ impl PlanError {
     pub fn fix(&self) -> &str {
         match self {
             Self::Policy { fix, .. } => fix,
-            Self::TooLarge { fix, .. } => fix,
+            Self::TooLarge { fix, .. } | Self::Saturation { fix, .. } => fix,
             Self::Distance { .. } => {
                 "make the network smaller, or its rings narrower by fewer bits of weights and activations"
             }
@@ -101,7 +109,7 @@ impl PlanError {
             | Self::Layer { node, .. }
             | Self::Design { node } => node,
             Self::Policy { .. } => "output",
-            Self::Distance { .. } | Self::Samples { .. } => "",
+            Self::Distance { .. } | Self::Samples { .. } | Self::Saturation { .. } => "",
         }
     }
 

@@ -29,5 +29,5 @@ pub use estimate::{
 pub use lanner_protocol::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};
-pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Scan, Step};
+pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Saturation, Scan, Step};
 pub use unroll::{Action, Visit};

@@ -5,6 +5,7 @@ mod function;
 mod guards;
 mod lookup;
 mod result;
+mod saturation;
 mod spectral;
 mod square;
 
@@ -26,6 +27,7 @@ use lanner_protocol::step::{Known, Protocol, ValueType};
 pub use self::function::polynomials;
 use self::guards::Guards;
 use self::result::{first_bytes, only_drops_take_transfers};
+use self::saturation::UpperBound;
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
@@ -69,6 +71,7 @@ pub(crate) fn build_within(
         return Err(PlanError::Samples { samples: samples.count(), reason });
     }
     limits::check(network, policy, choices, limits)?;
+    let bounds = saturation::bounds(network, policy, choices)?;
     cheetah::check_rounding(policy, mode)?;
     check_designs(network, choices)?;
     if mode == Mode::Spectral {
@@ -76,8 +79,9 @@ pub(crate) fn build_within(
     }
     refuse_products(network)?;
     let [narrow, wide] = gazelle::SETS;
-    match plan_with(network, policy, choices, narrow, limits) {
-        Err(error) if error.is_of_noise() => plan_with(network, policy, choices, wide, limits),
+    let asked = Asked { network, policy, choices, bounds: &bounds, limits };
+    match plan_with(&asked, narrow) {
+        Err(error) if error.is_of_noise() => plan_with(&asked, wide),
         planned => planned,
     }
 }
@@ -98,15 +102,19 @@ fn check_designs(network: &PublicNetwork, choices: &Choices) -> Result<(), PlanE
 /// The name of what tells the result.
 pub(crate) const OUTPUT: &str = "output";
 
-/// Plans with this set for the layers that rotate.
-fn plan_with(
-    network: &PublicNetwork,
+/// What is planned.
+struct Asked<'n> {
+    network: &'n PublicNetwork,
     policy: Policy,
-    choices: &Choices,
-    rotating: ParameterSet,
-    limits: &Limits,
-) -> Result<(Plan, BuiltPlan), PlanError> {
-    let planned = |guards_result| plan_guarding(network, policy, choices, rotating, limits, guards_result);
+    choices: &'n Choices,
+    /// The upper bounds of which the client learns whether any was reached.
+    bounds: &'n [UpperBound],
+    limits: &'n Limits,
+}
+
+/// Plans with this set for the layers that rotate.
+fn plan_with(asked: &Asked<'_>, rotating: ParameterSet) -> Result<(Plan, BuiltPlan), PlanError> {
+    let planned = |guards_result| plan_guarding(asked, rotating, guards_result);
     let (plan, built) = planned(true)?;
     if !only_drops_take_transfers(&plan, &built)? {
         return Ok((plan, built));
@@ -118,14 +126,12 @@ fn plan_with(
 
 /// Plans with bits of guard below the result, where it has layers for that, or without.
 fn plan_guarding(
-    network: &PublicNetwork,
-    policy: Policy,
-    choices: &Choices,
+    asked: &Asked<'_>,
     rotating: ParameterSet,
-    limits: &Limits,
     guards_result: bool,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
-    let mut planner = Planner::new(network, choices, rotating, limits, guards_result)?;
+    let &Asked { network, policy, choices, limits, .. } = asked;
+    let mut planner = Planner::new(asked, rotating, guards_result)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -134,9 +140,9 @@ fn plan_guarding(
     planner.output(policy)?;
     let input = network.input();
     let items = planner.steps.into_iter().map(Item::Step).collect();
-    let Choices { mode, designs, samples } = choices.clone();
+    let Choices { mode, designs, samples, saturation } = choices.clone();
     let input = (ring(input.accumulator), samples.times(input.len()));
-    let plan = Plan { mode, designs, policy, samples, input, items };
+    let plan = Plan { mode, designs, policy, samples, saturation, input, items };
     let built = plan.build()?;
     built.account()?.check()?;
     limits::check_memory(&built.memory()?, limits)?;
@@ -146,6 +152,7 @@ fn plan_guarding(
 struct Planner<'n> {
     network: &'n PublicNetwork,
     choices: &'n Choices,
+    bounds: &'n [UpperBound],
     sets: Sets,
     /// The set of all layers that rotate, which share their keys.
     rotating: ParameterSet,
@@ -177,13 +184,8 @@ struct Run {
 }
 
 impl<'n> Planner<'n> {
-    fn new(
-        network: &'n PublicNetwork,
-        choices: &'n Choices,
-        rotating: ParameterSet,
-        limits: &Limits,
-        guards_result: bool,
-    ) -> Result<Self, PlanError> {
+    fn new(asked: &Asked<'n>, rotating: ParameterSet, guards_result: bool) -> Result<Self, PlanError> {
+        let &Asked { network, choices, bounds, limits, .. } = asked;
         let mode = choices.mode;
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
@@ -198,6 +200,7 @@ impl<'n> Planner<'n> {
             layouts: layouts(network, choices, rotating, &sets)?,
             network,
             choices,
+            bounds,
             sets,
             rotating,
             steps: Vec::new(),
@@ -316,8 +319,10 @@ impl<'n> Planner<'n> {
     /// The operators from node `first` on that one circuit computes: each the only reader of the one before.
     fn run(&self, first: usize) -> Run {
         let network = self.network;
+        // What is compared with its bound is a value of the plan.
+        let ends = |node: usize| self.bounds.iter().any(|bound| bound.value == node + 1);
         let chain = std::iter::successors(Some(first), |node| {
-            self.only_users[node + 1].filter(|user| !self.is_table(*user))
+            self.only_users[node + 1].filter(|user| !self.is_table(*user) && !ends(*node))
         });
         let mut nodes = Vec::new();
         // No further than one circuit goes: a chain may be as long as the network.

@@ -1,6 +1,6 @@
 //! What a plan is made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lanner_graph::Policy;
 use lanner_primitives::Ring;
@@ -43,6 +43,10 @@ pub enum Design {
 /// The designs of the nodes, by name, that do not follow [`Design::Cheetah`]; what tells the result goes by the name `output`.
 pub type Designs = BTreeMap<String, Design>;
 
+/// Nodes, by name, that are upper bounds of the compiler's own: beside scores or quantities the client learns one bit, whether any of their values
+/// reached its bound.
+pub type Saturation = BTreeSet<String>;
+
 /// What a network and a policy leave open of a plan: with it, they determine every step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
@@ -52,12 +56,14 @@ pub struct Choices {
     pub designs: Designs,
     /// How many samples a request holds.
     pub samples: Samples,
+    /// The upper bounds of which the client learns whether any was reached; mostly none.
+    pub saturation: Saturation,
 }
 
 impl From<Mode> for Choices {
     /// One sample a request.
     fn from(mode: Mode) -> Self {
-        Self { mode, designs: Designs::new(), samples: Samples::ONE }
+        Self { mode, designs: Designs::new(), samples: Samples::ONE, saturation: Saturation::new() }
     }
 }
 
@@ -195,6 +201,9 @@ pub struct Plan {
     /// How many samples a request holds; their inputs follow one another, and so do their scores.
     #[serde(default, skip_serializing_if = "Samples::is_one")]
     pub samples: Samples,
+    /// The upper bounds of which the client learns whether any was reached.
+    #[serde(default, skip_serializing_if = "Saturation::is_empty")]
+    pub saturation: Saturation,
     /// The ring and the number of elements of the input, of all samples.
     pub input: (Ring, usize),
     /// The steps and loops.
@@ -205,7 +214,8 @@ impl Plan {
     /// What determines the plan, beside its network and policy.
     #[must_use]
     pub fn choices(&self) -> Choices {
-        Choices { mode: self.mode, designs: self.designs.clone(), samples: self.samples }
+        let Self { mode, designs, samples, saturation, .. } = self;
+        Choices { mode: *mode, designs: designs.clone(), samples: *samples, saturation: saturation.clone() }
     }
 
     /// All steps in order, those of a loop once.

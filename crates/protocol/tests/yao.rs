@@ -212,9 +212,7 @@ fn rank(
             Ok(match layer.online(channel, material, client)? {
                 Outcome::Label(label) => vec![label],
                 Outcome::TopK(indices) | Outcome::Labels(indices) => indices,
-                Outcome::Probability(_) | Outcome::Logits(_) | Outcome::Each(_) => {
-                    unreachable!("indices are asked for")
-                }
+                _ => unreachable!("indices are asked for"),
             })
         },
         |channel| {

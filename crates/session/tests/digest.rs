@@ -6,6 +6,7 @@ use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 
 use crate::common::{Digested, network, session};
+use crate::reveal_saturation;
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
@@ -34,6 +35,14 @@ fn a_seeded_session_sends_the_same_bytes_as_ever() {
     ];
     assert_eq!(digests, DIGESTS);
 }
+
+#[test]
+fn a_seeded_session_that_reveals_saturation_sends_the_same_bytes_as_ever() {
+    let (network, input, plan) = reveal_saturation::example(Mode::Gazelle);
+    assert_eq!(session(&network, &plan, &input, Digested::new).0.digests(), REVEALING);
+}
+
+const REVEALING: &str = "627288da40bd2d5b 2918f34c16d7d99d";
 
 /// What both parties have sent since the wire format last changed on purpose.
 const DIGESTS: [&str; 4] = [

@@ -66,7 +66,7 @@ fn run(network: &Network, policy: Policy, mode: Mode, inputs: &[Vec<i64>]) -> Ve
     run_plan(network, &plan(network.public(), policy, mode).unwrap(), inputs)
 }
 
-fn run_plan(network: &Network, plan: &Plan, inputs: &[Vec<i64>]) -> Vec<Outcome> {
+pub(crate) fn run_plan(network: &Network, plan: &Plan, inputs: &[Vec<i64>]) -> Vec<Outcome> {
     check_mode(plan);
     let model = Arc::new(ServedModel::new(network, plan).unwrap());
     let client_plan = Arc::new(ClientPlan::new(network.public(), plan).unwrap());

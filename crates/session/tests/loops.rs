@@ -2,7 +2,7 @@
 
 use lanner_bfv::ParameterSet;
 use lanner_graph::{Network, Policy, QuantizationOptions};
-use lanner_plan::{Carried, Designs, Item, Mode, Plan, PlanError, Samples, Scan, Step};
+use lanner_plan::{Carried, Designs, Item, Mode, Plan, PlanError, Samples, Saturation, Scan, Step};
 use lanner_primitives::Ring;
 use lanner_protocol::convert::reshare::{Reading, Reveal};
 use lanner_protocol::linear::cheetah::Accuracy;
@@ -81,6 +81,7 @@ fn recurrent(reverse: bool, times: usize) -> Plan {
         designs: Designs::new(),
         policy: Policy::Logits,
         samples,
+        saturation: Saturation::new(),
         input: (ring, inputs),
         items,
     }

@@ -14,6 +14,7 @@ mod material;
 mod mixed;
 mod narrow;
 mod overlap;
+mod reveal_saturation;
 mod saturated;
 mod server_loop;
 mod spectral;

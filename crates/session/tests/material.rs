@@ -13,6 +13,7 @@ use lanner_wire::DecodeError;
 use rand_core::Rng;
 
 use crate::common::{Digested, network, rng, session, session_keeping};
+use crate::reveal_saturation;
 
 const IDENTITY: [u8; 32] = [7; 32];
 
@@ -80,7 +81,7 @@ fn plans() -> Vec<(Network, Vec<i64>, Plan)> {
         let plan = plan(network.public(), policy, mode).unwrap();
         (network, input, plan)
     });
-    made.collect()
+    made.chain([reveal_saturation::example(Mode::Gazelle)]).collect()
 }
 
 /// The material as it comes back from its bytes, by a plan that was made anew.

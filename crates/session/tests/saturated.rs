@@ -1,7 +1,7 @@
 //! Inputs at the corners of what is accepted, whose activations saturate: the parties' result is the reference's all the same.
 
 use crate::common::{session, tensors, value};
-use lanner_graph::{FixedExecutor, Graph, Policy, QuantizationOptions, compile};
+use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, compile};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
@@ -30,19 +30,33 @@ const SHAPES: [(&str, &[usize]); 8] = [
     ("b4", &[3]),
 ];
 
-fn check(mode: Mode, options: &QuantizationOptions) {
+/// Calibrated on a part of what is accepted.
+pub(crate) fn compiled(options: &QuantizationOptions) -> Network {
     // Faint samples, but for one element: most of what is accepted is far from them.
     let mut samples: Vec<f32> = (0..4 * 16).map(|index| 0.05 * value(index, 7).abs()).collect();
     samples[5] = 1.0;
     let network = compile(&Graph::from_json(JSON).unwrap(), &tensors(&SHAPES), &samples, options).unwrap();
     assert_eq!(network.unproved().count(), 0);
-    let executor = FixedExecutor::new(&network).unwrap();
-    let plan = plan(network.public(), Policy::Logits, mode).unwrap();
+    network
+}
+
+/// Inputs at corners of what is accepted.
+pub(crate) fn corners(network: &Network) -> Vec<Vec<i64>> {
     let high = network.public().input().high;
     let corner = |number: usize| -> Vec<i64> {
         (0..16).map(|element| if (number >> (element % 4)) & 1 == 1 { high } else { 0 }).collect()
     };
-    let truths = (1..16).map(|number| (corner(number), executor.run(&corner(number)).unwrap()));
+    (1..16).map(corner).collect()
+}
+
+fn check(mode: Mode, options: &QuantizationOptions) {
+    let network = compiled(options);
+    let executor = FixedExecutor::new(&network).unwrap();
+    let plan = plan(network.public(), Policy::Logits, mode).unwrap();
+    let truths = corners(&network).into_iter().map(|input| {
+        let truth = executor.run(&input).unwrap();
+        (input, truth)
+    });
     let mut saturated: Vec<_> = truths.filter(|(_, truth)| truth.saturated_count() > 0).collect();
     saturated.sort_by_key(|(_, truth)| std::cmp::Reverse(truth.saturated_count()));
     assert!(!saturated.is_empty());

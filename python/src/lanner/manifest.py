@@ -175,6 +175,11 @@ class Manifest:
         policy = self.document["policy"]
         return int(policy["probability"]["digits"]) if "probability" in policy else None
 
+    @property
+    def reveals_saturation(self) -> bool:
+        """Whether a client learns beside the result if any activation reached an upper bound of the compiler's own."""
+        return bool(self.document["plan"].get("saturation"))
+
     @classmethod
     def read(cls, path: Path) -> Manifest:
         """Read the file that ``lanner export`` wrote.

@@ -205,7 +205,7 @@ class Model:
 
         That is, by the layer's name, how many values saturated or left their ring: where there are any, the result may
         be another than the model's. A prediction tells its client nothing of it, since whether a hidden value saturates
-        says something of it and of the weights.
+        says something of it and of the weights, or one bit where the model is compiled with ``reveal_saturation``.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
@@ -307,6 +307,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     kept_bits: int | None = None,
     allow_imprecise: bool = False,
     replace_relu: bool = False,
+    reveal_saturation: bool = False,
     batch: int = 1,
     max_memory: str | int | None = None,
     max_seconds: int | None = None,
@@ -363,6 +364,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
         replace_relu: For mode ``spectral``, put the quadratic that fits it best on the calibration samples, a square
             between layers, in the place of every ReLU. `predict_float` remains the network with its ReLUs.
+        reveal_saturation: For outputs ``logits`` and ``value``, let the client learn in one bit beside the result
+            whether any activation reached an upper bound of the compiler's own (`Prediction.saturated`): where none
+            did, the result is the one that calibration vouches for. A client that asks about many inputs learns more
+            of the weights from it. Refused where nothing can saturate, and where some sums are not proved to fit.
         batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds, packed
             into the same ciphertexts: a power of two. Places that a request leaves empty hold zeros, and take as long.
         max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
@@ -406,6 +411,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         kept_bits,
         allow_imprecise,
         replace_relu,
+        reveal_saturation,
         batch,
         max_memory,
         max_seconds,

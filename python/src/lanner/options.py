@@ -96,6 +96,8 @@ class CompileOptions:
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
         replace_relu: For mode ``spectral``, whether every ReLU gives way to the quadratic that fits it best on the
             calibration samples.
+        reveal_saturation: For outputs ``logits`` and ``value``, whether the client learns in one bit whether any
+            activation reached an upper bound of the compiler's own.
         batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds: a power
             of two.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
@@ -120,6 +122,7 @@ class CompileOptions:
     kept_bits: int | None = None
     allow_imprecise: bool = False
     replace_relu: bool = False
+    reveal_saturation: bool = False
     batch: int = 1
     max_memory: str | int | None = None
     max_seconds: int | None = None
@@ -207,6 +210,7 @@ class CompileOptions:
                 "kept_bits": self.kept_bits,
                 "allow_imprecise": self.allow_imprecise,
                 "replace_relu": self.replace_relu,
+                "reveal_saturation": self.reveal_saturation,
                 "batch": self.batch,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
                 "public_preprocessing": self.public_preprocessing,

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,6 +21,7 @@ from lanner.cli import main
 from lanner.cli.output import Output
 from lanner.cli.report import show_known
 from lanner.embedded import compile_embedded
+from lanner.gateway.outputs import outputs_of
 
 #: Of scores, relative to the range of the model's own.
 TOLERANCE = 0.01
@@ -83,6 +85,103 @@ def test_run_tells_where_values_saturate(tmp_path: Path, capsys: pytest.CaptureF
     assert within["saturated"] == {}
     assert beyond["saturated"] == saturated[chosen[1]]
     assert "beyond what the network has room for" in shown.err
+
+
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "tabula"])
+def test_one_bit_is_revealed_where_the_owner_asks(mode: str) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    model = lanner.compile(table_network(3), x, mode=mode, output="logits", reveal_saturation=True)
+    far = corners(model, x)
+    integers, _, saturated = model.predict_saturating(far)
+    chosen = [next(place for place, layers in enumerate(saturated) if bool(layers) is told) for told in (False, True)]
+    predictions = [lanner.run(model, far[place]) for place in chosen]
+    assert [prediction.saturated for prediction in predictions] == [False, True]
+    assert [prediction.integers for prediction in predictions] == integers[chosen].tolist()
+    assert [prediction.document()["saturated"] for prediction in predictions] == [False, True]
+    # What it takes does not depend on it.
+    costs = [
+        {name: (phase.bytes_sent, phase.bytes_received, phase.rounds) for name, phase in prediction.phases.items()}
+        for prediction in predictions
+    ]
+    assert costs[0]["online"] == costs[1]["online"]
+    leakage = model.report()["leakage"]
+    assert "one bit for each input" in leakage["client"]
+    assert "threshold of hidden values" in leakage["saturation"]
+    assert model.manifest.reveals_saturation
+    assert [output.name for output in outputs_of(model.manifest)] == ["logits", "label", "saturated"]
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        show_known(model.report(), Output(json=False))
+    assert "threshold of hidden values" in " ".join(shown.getvalue().split())
+
+
+def test_nothing_is_revealed_unasked() -> None:
+    x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    model = lanner.compile(table_network(3), x, mode="gazelle", output="logits")
+    far = corners(model, x)
+    place = next(place for place, layers in enumerate(model.predict_saturating(far)[2]) if layers)
+    assert lanner.run(model, far[place]).saturated is None
+    assert "saturation" not in model.report()["leakage"]
+    assert "saturation" not in json.dumps(model.manifest.document)
+
+
+def test_a_client_prints_the_bit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    network, calibration, path, inputs = (tmp_path / name for name in ("n.onnx", "x.npy", "n.lanner", "far.npy"))
+    save_model(network, table_network(1))
+    np.save(calibration, x)
+    arguments = ["--mode", "gazelle", "--output", "value", "--reveal-saturation", "--calibration", str(calibration)]
+    assert main(["compile", str(network), "-o", str(path), *arguments]) == 0
+    model = lanner.load(path)
+    far = corners(model, x)
+    saturated = model.predict_saturating(far)[2]
+    chosen = [next(place for place, layers in enumerate(saturated) if bool(layers) is told) for told in (False, True)]
+    np.save(inputs, far[chosen])
+    with lanner.Server(model, "127.0.0.1:0") as server:
+        trust = ["--pin", str(server.fingerprint), "--state-dir", str(tmp_path / "state")]
+        capsys.readouterr()
+        assert main(["predict", server.address, str(inputs), *trust, "--json"]) == 0
+        predictions = json.loads(capsys.readouterr().out)["predictions"]
+        assert [prediction["saturated"] for prediction in predictions] == [False, True]
+        assert main(["predict", server.address, str(inputs), *trust]) == 0
+        header, *rows = (line.split() for line in capsys.readouterr().out.splitlines() if line.strip())
+        place = header.index("saturated")
+        assert [row[place] for row in rows[:2]] == ["no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"output": "label"}, "beside logits or values alone, and the output is label"),
+        ({"output": "probability"}, "the output is probability"),
+        ({"output": "top-k"}, "the output is top-k"),
+        ({"output": "logits", "mode": "spectral"}, "mode spectral computes on ciphertexts"),
+    ],
+)
+def test_other_outputs_refuse_the_bit(options: dict[str, Any], reason: str) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    with pytest.raises(lanner.MisuseError, match=reason):
+        lanner.compile(table_network(3), x, **({"mode": "gazelle"} | options), reveal_saturation=True)
+
+
+def test_what_cannot_saturate_or_may_wrap_refuses_the_bit() -> None:
+    x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    weights = random_weights(3, a=(3, 8))
+    linear = make_model([helper.make_node("Gemm", ["x", "a"], ["y"], transB=1)], ("batch", 8), weights)
+    options: dict[str, Any] = {"mode": "gazelle", "output": "logits", "reveal_saturation": True}
+    with pytest.raises(lanner.UnsupportedOpError, match="no activation of this network can saturate"):
+        lanner.compile(linear, x, **options)
+    square = [
+        helper.make_node("Gemm", ["x", "a", "ab"], ["h"], transB=1),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("Gemm", ["r", "b", "bb"], ["i"], transB=1),
+        helper.make_node("Mul", ["i", "i"], ["s"]),
+        helper.make_node("Gemm", ["s", "c", "cb"], ["t"], transB=1),
+        helper.make_node("Mul", ["t", "t"], ["u"]),
+        helper.make_node("Gemm", ["u", "d"], ["y"], transB=1),
+    ]
+    weights = random_weights(3, a=(24, 8), b=(16, 24), c=(16, 16), d=(3, 16), ab=(24,), bb=(16,), cb=(16,))
+    with pytest.raises(lanner.UnsupportedOpError, match=r"may leave their rings, .*no bit would reveal that"):
+        lanner.compile(make_model(square, ("batch", 8), weights), x, **options, allow_imprecise=True)
 
 
 def test_proofs_cost_no_precision() -> None:

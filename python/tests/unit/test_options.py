@@ -26,6 +26,7 @@ def test_document_has_the_agreed_members() -> None:
         "precision": None,
         "kept_bits": None,
         "replace_relu": False,
+        "reveal_saturation": False,
         "batch": 1,
         "allow_imprecise": False,
         "limits": {"memory": None, "seconds": None},

@@ -144,6 +144,12 @@ impl MaskedBuilder {
         reconstruct(self.ring, &mut self.gates, self.dropped)
     }
 
+    /// The two shares of the next value in a ring modulo a power of two of so many bits: the evaluator's, and the garbler's, which it knows.
+    pub(super) fn shares(&mut self, bits: u32) -> [Vec<Wire>; 2] {
+        self.values += 1;
+        [self.gates.evaluator_word(bits), self.gates.garbler_word(bits)]
+    }
+
     /// The next shared value with all its bits, half of `2^d` added: rescaled, it is [`Self::value`].
     pub(super) fn unshifted_value(&mut self) -> Vec<Wire> {
         self.values += 1;

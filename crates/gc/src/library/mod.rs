@@ -10,6 +10,7 @@
 //!
 //! The output is shared by XOR.
 
+mod any_zero;
 mod argmax;
 mod exponential;
 mod leaky;
@@ -22,6 +23,7 @@ mod rescale;
 mod softmax;
 mod top_k;
 
+pub use any_zero::any_zero;
 pub use argmax::{argmax, argmax_with_max};
 pub use exponential::{Exponential, Mantissa};
 pub use leaky::leaky_relu_rescale;

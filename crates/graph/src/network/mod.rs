@@ -120,6 +120,12 @@ impl Network {
         &self.values
     }
 
+    /// The nodes that are upper bounds of the compiler's own, in order: what reaches one saturates.
+    pub fn saturating(&self) -> impl Iterator<Item = usize> + '_ {
+        let marked = self.values.iter().enumerate().filter(|(_, value)| value.saturates);
+        marked.filter_map(|(value, _)| value.checked_sub(1))
+    }
+
     /// The values that some accepted input may take out of their rings, as far as is known: what is calibrated, and what follows from that. None where all
     /// ranges are proved for every accepted input.
     pub fn unproved(&self) -> impl Iterator<Item = &ValueReport> {

@@ -6,6 +6,8 @@ use super::check::{check, check_limits};
 use super::{FORMAT_VERSION, FixedNode, FixedOp, NetworkInput, propagate};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
+use crate::elementwise::FixedClip;
+use crate::fixed::rescale;
 use crate::graph::check_version;
 use crate::grid::GridFactor;
 use crate::movement::{self, Source};
@@ -152,6 +154,21 @@ impl PublicNetwork {
     pub fn users(&self, value: usize) -> impl Iterator<Item = usize> + '_ {
         let uses = move |node: &usize| self.nodes[*node].inputs.contains(&value);
         (value..self.nodes.len()).filter(uses)
+    }
+
+    /// The value behind node `node`, a `Clip`, that is largest where its bound binds, and that largest integer: the value that is rescaled,
+    /// where a rescale alone reads the bound one, else the bound one. `None` if it is another operator.
+    #[must_use]
+    pub fn bounded(&self, node: usize) -> Option<(usize, i64)> {
+        let FixedOp::Clip(FixedClip { high }) = self.nodes.get(node)?.op else { return None };
+        let mut users = self.users(node + 1);
+        match (users.next(), users.next()) {
+            (Some(user), None) => match self.nodes[user].op {
+                FixedOp::Rescale { shift } => Some((user + 1, rescale(high, shift))),
+                _ => Some((node + 1, high)),
+            },
+            _ => Some((node + 1, high)),
+        }
     }
 
     /// For each element of node `node`'s output, the input element that it copies, or `None` for zero; `None` in all if the operator

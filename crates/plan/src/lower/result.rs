@@ -26,8 +26,10 @@ impl Planner<'_> {
         let protocol: Protocol = match policy {
             Policy::Logits | Policy::Value => {
                 let scores = self.without_guard(scores, last)?;
-                let reveal = Reveal { values, from: ring, reading: Reading::Scores };
-                self.push(OUTPUT, vec![scores], reveal)?;
+                let saturated = self.saturation()?;
+                let reading = saturated.map_or(Reading::Scores, |_| Reading::ScoresWithSaturation);
+                let inputs = std::iter::once(scores).chain(saturated).collect();
+                self.push(OUTPUT, inputs, Reveal { values, from: ring, reading })?;
                 return Ok(());
             }
             Policy::Labels => yao::Positive { classes: values, from, guard, samples: Samples::ONE }.into(),

@@ -13,7 +13,7 @@ use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
 use super::{convolution, unsupported};
 use crate::built::layer as layer_of;
 use crate::limits::{Limits, Totals, check_memory};
-use crate::{Account, BuiltPlan, Designs, Item, Mode, Plan, PlanError, Step};
+use crate::{Account, BuiltPlan, Designs, Item, Mode, Plan, PlanError, Saturation, Step};
 
 /// The sets that are tried, the cheapest first.
 const SETS: [ParameterSet; 3] = [ParameterSet::B, ParameterSet::L, ParameterSet::LPrime];
@@ -260,7 +260,8 @@ fn finish(
     let items = steps.into_iter().map(Item::Step).collect();
     let input = (INPUT, samples.count() * network.input().len());
     let designs = Designs::new();
-    let plan = Plan { mode: Mode::Spectral, designs, policy, samples, input, items };
+    let saturation = Saturation::new();
+    let plan = Plan { mode: Mode::Spectral, designs, policy, samples, saturation, input, items };
     let built = plan.build()?;
     built.account()?.check()?;
     check_memory(&built.memory()?, limits)?;

@@ -2,3 +2,4 @@
 
 pub mod bits_to_ring;
 pub mod reshare;
+pub mod shortfall;

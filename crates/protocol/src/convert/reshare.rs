@@ -51,6 +51,8 @@ pub enum Reading {
     /// All scores.
     #[default]
     Scores,
+    /// All scores, beside what the client has learnt of saturation: the step's second input, the signs of one number for each sample.
+    ScoresWithSaturation,
     /// A label, and its probability to so many decimal digits.
     Probability {
         /// Number of labels.
@@ -67,13 +69,32 @@ impl Reading {
     }
 
     /// What the client learns; none if no scores have it.
-    fn outcome(self, values: Vec<i64>) -> Option<Outcome> {
-        let Self::Probability { classes, digits } = self else {
-            return Some(Outcome::Logits(values.into_iter().map(i128::from).collect()));
-        };
-        let &[label, parts] = values.as_slice() else { return None };
-        let (label, parts) = (label.try_into().ok()?, parts.try_into().ok()?);
-        Likely::told(label, parts, classes, digits).map(Outcome::Probability)
+    fn outcome(self, values: Vec<i64>, beside: Option<&Outcome>) -> Option<Outcome> {
+        let scores = |values: Vec<i64>| values.into_iter().map(i128::from).collect();
+        match self {
+            Self::Scores => Some(Outcome::Logits(scores(values))),
+            Self::ScoresWithSaturation => {
+                let saturated = saturation(beside?)?;
+                Some(Outcome::Saturable { scores: scores(values), saturated })
+            }
+            Self::Probability { classes, digits } => {
+                let &[label, parts] = values.as_slice() else { return None };
+                let (label, parts) = (label.try_into().ok()?, parts.try_into().ok()?);
+                Likely::told(label, parts, classes, digits).map(Outcome::Probability)
+            }
+        }
+    }
+}
+
+/// Of each sample whether its number is above zero; none if an outcome tells something else.
+fn saturation(outcome: &Outcome) -> Option<Vec<bool>> {
+    let of_sample = |outcome: &Outcome| match outcome {
+        Outcome::Labels(above) => Some(!above.is_empty()),
+        _ => None,
+    };
+    match outcome {
+        Outcome::Each(outcomes) => outcomes.iter().map(of_sample).collect(),
+        one => Some(vec![of_sample(one)?]),
     }
 }
 
@@ -110,6 +131,20 @@ pub fn reveal(channel: &mut dyn Channel, share: &Share) -> Result<(), ProtocolEr
 pub fn learn(channel: &mut dyn Channel, share: &Share) -> Result<Vec<i64>, ProtocolError> {
     let other = receive_share(channel, kind::REVEAL, share.ring(), share.len())?;
     Ok(share.reveal(&other)?)
+}
+
+impl Reveal {
+    /// The share that is opened, and what the client has learnt beside it.
+    fn inputs<'i>(&self, inputs: &'i Inputs) -> Result<(&'i Share, Option<&'i Outcome>), ProtocolError> {
+        if self.reading != Reading::ScoresWithSaturation {
+            return Ok((inputs.share()?, None));
+        }
+        let (share, beside) = inputs.share_and_revealed()?;
+        match beside {
+            Value::Revealed(outcome) => Ok((share, Some(outcome))),
+            _ => Ok((share, None)),
+        }
+    }
 }
 
 /// The cost of either: one message of `values` elements.
@@ -151,7 +186,14 @@ impl Spec for Reveal {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only(inputs, self.from, self.values)?;
+        let scores = match (self.reading, inputs) {
+            (Reading::ScoresWithSaturation, [scores, ValueType::Revealed]) => std::slice::from_ref(scores),
+            (Reading::ScoresWithSaturation, _) => {
+                return Err(ProtocolError::Shape { what: "scores without a result beside them" });
+            }
+            _ => inputs,
+        };
+        ValueType::only(scores, self.from, self.values)?;
         match self.reading {
             Reading::Probability { classes, digits }
                 if self.values != 2 || digits > MAX_DIGITS || softmax_ring(classes, digits)? != self.from =>
@@ -164,7 +206,8 @@ impl Spec for Reveal {
 
     /// Scores follow one another. Labels with their probabilities are told of one sample.
     fn of_samples(&self, samples: Samples) -> Option<Protocol> {
-        self.reading.is_scores().then(|| Self { values: samples.times(self.values), ..*self }.into())
+        let is_one_sample = matches!(self.reading, Reading::Probability { .. });
+        (!is_one_sample).then(|| Self { values: samples.times(self.values), ..*self }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -296,8 +339,8 @@ impl Step<Client> for Reveal {
     }
 
     fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
-        let values = learn(channel, inputs.share()?)?;
-        let outcome = self.reading.outcome(values);
+        let (share, beside) = self.inputs(inputs)?;
+        let outcome = self.reading.outcome(learn(channel, share)?, beside);
         let malformed = || lanner_wire::ChannelError::Malformed { what: "share" };
         Ok(Value::Revealed(outcome.ok_or_else(malformed)?))
     }
@@ -328,7 +371,7 @@ impl Step<Server> for Reveal {
     }
 
     fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
-        reveal(channel, inputs.share()?)?;
+        reveal(channel, self.inputs(inputs)?.0)?;
         Ok(Value::AtPeer)
     }
 }

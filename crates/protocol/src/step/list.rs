@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Spec;
 use crate::convert::reshare::{Reshare, Reveal};
+use crate::convert::shortfall::Shortfall;
 use crate::linear::{cheetah, delphi, falcon, gazelle};
 use crate::local;
 use crate::nonlinear::{ot_nonlinear, softmax, square, tabula, yao};
@@ -69,6 +70,10 @@ protocols! {
     Reshare(Reshare),
     /// A garbled circuit on each window.
     Yao(yao::Activation),
+    /// How far values are below their largest, where only zero is right.
+    Shortfall(Shortfall),
+    /// Whether any value of each window is zero, by a garbled circuit.
+    YaoAnyZero(yao::AnyZero),
     /// A nonlinear layer by oblivious transfer, with rescaling.
     RingActivation(ot_nonlinear::RingActivation),
     /// The square of each element, by oblivious transfer.

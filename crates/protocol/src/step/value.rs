@@ -133,6 +133,13 @@ pub enum Outcome {
     Labels(Vec<usize>),
     /// Every score, as integers at the network's output scale.
     Logits(Vec<i128>),
+    /// Every score, and of each sample whether an activation saturated.
+    Saturable {
+        /// The scores of all samples, as in [`Self::Logits`].
+        scores: Vec<i128>,
+        /// For each sample, whether any activation reached its upper bound.
+        saturated: Vec<bool>,
+    },
     /// What is told of each of several samples.
     Each(Vec<Outcome>),
 }
@@ -172,6 +179,17 @@ impl Inputs {
                 _ => Err(ProtocolError::Shape { what: "an input that is not encrypted" }),
             },
             _ => Err(ProtocolError::Shape { what: "the number of a step's inputs" }),
+        }
+    }
+
+    /// The share of the first input, and what the client has learnt that is the second.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if there are other inputs, or the first is not shared.
+    pub fn share_and_revealed(&self) -> Result<(&Share, &Value), ProtocolError> {
+        match &self.0[..] {
+            [share, Some(revealed)] => Ok((share_of(share.as_deref())?, revealed)),
+            _ => Err(ProtocolError::Shape { what: "a result beside what is opened" }),
         }
     }
 

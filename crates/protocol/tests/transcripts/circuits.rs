@@ -98,6 +98,33 @@ fn softmax(number: u8, shares: Shares) -> Transcript {
     transcript(&channels)
 }
 
+/// Whether either of two numbers is zero: all are, or none.
+fn zeros(number: u8, shares: Shares) -> Transcript {
+    let (from, to) = (Ring::Pow2(22), Ring::Pow2(32));
+    let windows = Windows { channels: COUNT, image: [1, 2], kernel: [1, 2], strides: [1, 2], pads: [0; 4] };
+    let layer = || Layer::any_zero(&windows, from, to).unwrap();
+    let mut channels = End::pair();
+    run(
+        &mut channels,
+        |channel| {
+            let mut session = EvaluationSession::setup(channel, &mut rng(2 * number)).unwrap();
+            let client = ClientLayer::new(layer());
+            let request = client.request(channel, &mut session).unwrap();
+            let material = client.receive(channel, &session, request).unwrap();
+            client.online(channel, material, &shares.client.share(from, 2 * COUNT)).unwrap();
+        },
+        |channel| {
+            let rng = &mut rng(2 * number + 1);
+            let mut session = GarblingSession::setup(channel, rng).unwrap();
+            let server = ServerLayer::new(layer());
+            let share = shares.server.share(from, 2 * COUNT);
+            let material = server.offline(channel, &mut session, &share, rng).unwrap();
+            server.online(channel, material).unwrap();
+        },
+    );
+    transcript(&channels)
+}
+
 fn domains() -> Domains {
     kinds::of_circuits(&Domain::Residues { seed: 0, values: COUNT, moduli: vec![P] })
 }
@@ -111,6 +138,13 @@ fn circuits_are_uniform_whatever_the_shares() {
 fn circuits_need_their_masks() {
     let masked = [("client", 0x52), ("client", 0x60), ("server", 0x50), ("server", 0x53), ("server", 0x61)];
     check_masks(session, &domains(), &masked);
+}
+
+#[test]
+fn zeros_are_sought_by_uniform_messages_whatever_the_shares() {
+    let domains = kinds::of_circuits(&kinds::bits(&[32]));
+    check_uniform(zeros, &domains, &EXTREMES);
+    check_masks(zeros, &domains, &[("client", 0x52), ("client", 0x60), ("server", 0x50), ("server", 0x53)]);
 }
 
 #[test]

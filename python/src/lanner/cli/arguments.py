@@ -111,6 +111,13 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
         help="mode spectral: put the quadratic that fits it best on the calibration samples in the place of every ReLU",
     )
     parser.add_argument(
+        "--reveal-saturation",
+        action="store_true",
+        default=None,
+        help="output logits or value: let the client learn in one bit whether any activation reached an upper bound of "
+        "the compiler's own, so that the result may be another than the model's; tells more of the weights",
+    )
+    parser.add_argument(
         "--batch",
         type=int,
         metavar="N",
@@ -243,7 +250,7 @@ def check_outputs(options: argparse.Namespace) -> None:
 COMPILE_OPTIONS = (
     *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
     *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
-    *("replace_relu", "batch", "optimize"),
+    *("replace_relu", "reveal_saturation", "batch", "optimize"),
 )
 
 

@@ -100,7 +100,9 @@ def predict_samples(
     made = client.predict_each(np.stack([sample.values for sample in samples]))
     counts = [None] * len(samples) if saturated is None else saturated
     placed = (
-        replace(prediction.placed(sample.source, sample.index), saturated=count)
+        replace(
+            prediction.placed(sample.source, sample.index), saturated=prediction.saturated if count is None else count
+        )
         for sample, prediction, count in zip(samples, made, counts, strict=True)
     )
     return collect(placed, output, len(samples), doing)
@@ -164,8 +166,10 @@ def _numbers(numbers: Sequence[float] | None, shape: Sequence[int] | None) -> st
     return f"map of {' x '.join(map(str, shape))}, from {min(numbers):.4g} to {max(numbers):.4g}"
 
 
-def _counted(saturated: dict[str, int] | None) -> str | None:
-    """Where values saturated, and how many; none where there are none."""
+def _counted(saturated: dict[str, int] | bool | None) -> str | None:
+    """Where values saturated, and how many, or whether any did; none where there are none."""
+    if isinstance(saturated, bool):
+        return "yes" if saturated else "no"
     return ", ".join(f"{name} {count}" for name, count in (saturated or {}).items()) or None
 
 

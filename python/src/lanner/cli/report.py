@@ -14,6 +14,7 @@ from lanner.wording import counted
 #: Names of the parts of the report's ``leakage`` for people.
 _LEARNS = {
     "client": "client",
+    "saturation": "saturation",
     "rounding": "rounding",
     "ciphertexts": "ciphertexts",
     "server": "server",

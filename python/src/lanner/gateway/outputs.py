@@ -40,7 +40,12 @@ class OutputDescription:
 
 
 def outputs_of(manifest: Manifest) -> tuple[OutputDescription, ...]:
-    """What a model's policy reveals, the most telling output first."""
+    """What a model's policy reveals, the most telling output first, and last whether activations saturated."""
+    saturated = (OutputDescription("saturated", "BOOL"),) if manifest.reveals_saturation else ()
+    return (*_results_of(manifest), *saturated)
+
+
+def _results_of(manifest: Manifest) -> tuple[OutputDescription, ...]:
     label = OutputDescription("label", "INT64", ranked=True)
     named = () if manifest.classes is None else (OutputDescription("class_name", "BYTES"),)
     policy = manifest.document["policy"]

@@ -122,7 +122,18 @@ def _check(workers: int | None, batch_size: int, ahead: int, patience: float) ->
 
 def _row(prediction: Prediction) -> dict[str, Any]:
     """A prediction as a row: its place, what was revealed, and what it took."""
-    told = ("label", "class_name", "labels", "class_names", "probability", "top", "logits", "values", "shape")
+    told = (
+        "label",
+        "class_name",
+        "labels",
+        "class_names",
+        "probability",
+        "top",
+        "logits",
+        "values",
+        "saturated",
+        "shape",
+    )
     revealed = {name: getattr(prediction, name) for name in told}
     phases = [prediction.phases[name] for name in ("offline", "online")]
     return {

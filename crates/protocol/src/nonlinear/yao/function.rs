@@ -75,7 +75,26 @@ impl Layer {
                 return Err(ProtocolError::Shape { what: "an upper bound without ReLU" });
             }
         };
-        let encoding = BitEncoding { ring: to, bits: circuit.circuit().outputs(), signed: !function.relu };
+        Self::of_windows(circuit, windows, from, to, !function.relu)
+    }
+
+    /// The layer that tells of each window whether any value is zero, from a ring modulo a power of two to bits in the ring `to`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit.
+    pub fn any_zero(windows: &Windows, from: Ring, to: Ring) -> Result<Self, ProtocolError> {
+        Self::of_windows(library::any_zero(from, windows.area())?, windows, from, to, false)
+    }
+
+    /// The layer of a circuit on every window.
+    fn of_windows(
+        circuit: MaskedCircuit,
+        windows: &Windows,
+        from: Ring,
+        to: Ring,
+        signed: bool,
+    ) -> Result<Self, ProtocolError> {
+        let encoding = BitEncoding { ring: to, bits: circuit.circuit().outputs(), signed };
         let inputs = windows.inputs();
         let (instances, windows) = if windows.are_elements() {
             (inputs, None)

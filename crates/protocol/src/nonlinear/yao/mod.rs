@@ -47,4 +47,4 @@ pub use revealed::{
 };
 pub use server::{GarblingSession, ServerLayer, ServerMaterial};
 pub(in crate::nonlinear) use step::is_zero;
-pub use step::{Activation, ArgMax, Positive, TopK};
+pub use step::{Activation, AnyZero, ArgMax, Positive, TopK};

@@ -31,6 +31,17 @@ pub struct Activation {
     pub to: Ring,
 }
 
+/// Whether any value of each window is zero, as shares of a bit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnyZero {
+    /// The windows.
+    pub windows: Windows,
+    /// The ring of the input, modulo a power of two.
+    pub from: Ring,
+    /// The ring of the output.
+    pub to: Ring,
+}
+
 /// An oblivious arg-max whose result the client learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgMax {
@@ -102,6 +113,33 @@ impl Spec for Activation {
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Layer::new(self.function, &self.windows, self.from, self.to)?))
+    }
+}
+
+impl Spec for AnyZero {
+    fn name(&self) -> &'static str {
+        "yao.any_zero"
+    }
+
+    fn reason(&self) -> &'static str {
+        "a garbled circuit: one round, and about as many gates as values have bits"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only_known(inputs, self.from, self.windows.inputs())?;
+        Ok(ValueType::shared(self.to, self.windows.count()?, Known::NOBODY))
+    }
+
+    fn work(&self) -> Work {
+        self.windows.work()
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { windows: self.windows.of_samples(samples), ..self.clone() }.into())
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Layer::any_zero(&self.windows, self.from, self.to)?))
     }
 }
 
