@@ -258,14 +258,14 @@ mod tests {
     #[test]
     fn roots_and_logarithms_are_right_over_their_whole_domain() {
         let cases = [
-            (Function::Sqrt, [0.0, 4.0], [9, 10, 12, 16]),
-            (Function::Sqrt, [5e-10, 190.0], [7, 10, 14, 15]),
-            (Function::Sqrt, [1e-3, 190.0], [7, 9, 12, 16]),
-            (power(0.75, 0.0), [0.0, 190.0], [9, 11, 13, 15]),
-            (power(0.5, 1e-5), [0.0, 1.0], [9, 10, 11, 12]),
-            (power(0.25, 0.0), [0.0, 190.0], [5, 6, 7, 8]),
-            (Function::Log, [1e-4, 4.0], [6, 8, 10, 12]),
-            (Function::Log, [1e-6, 20.0], [6, 8, 9, 10]),
+            (Function::Sqrt, [0.0, 4.0], [9, 12, 16]),
+            (Function::Sqrt, [5e-10, 190.0], [7, 10, 14]),
+            (Function::Sqrt, [1e-3, 190.0], [7, 9, 12]),
+            (power(0.75, 0.0), [0.0, 190.0], [9, 11, 13]),
+            (power(0.5, 1e-5), [0.0, 1.0], [9, 10, 11]),
+            (power(0.25, 0.0), [0.0, 190.0], [5, 7, 8]),
+            (Function::Log, [1e-4, 4.0], [6, 8, 10]),
+            (Function::Log, [1e-6, 20.0], [6, 8, 9]),
         ];
         for (function, seen, bits) in
             cases.iter().flat_map(|(f, seen, bits)| bits.map(|bits| (f, *seen, bits)))
