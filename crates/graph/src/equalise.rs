@@ -114,8 +114,11 @@ impl Web<'_> {
         }
         for (index, node) in self.users(value) {
             let lets_through = match &node.op {
-                Op::MaxPool { .. } | Op::AveragePool { .. } | Op::GlobalAveragePool => true,
-                Op::Flatten | Op::Reshape { .. } => true,
+                Op::MaxPool { .. }
+                | Op::AveragePool { .. }
+                | Op::GlobalAveragePool
+                | Op::Flatten
+                | Op::Reshape { .. } => true,
                 op => op.elementwise().is_some_and(Elementwise::is_homogeneous),
             };
             if lets_through {

@@ -138,8 +138,8 @@ impl Function {
         let (Self::Sqrt | Self::Power { .. }) = self else { return None };
         let [_, term] = self.root()?;
         let end = beyond(high);
-        let shows = || low == 0.0 || before(low) + term <= self.least_shown(end, unit);
-        (low >= 0.0 && high > 0.0 && shows()).then(|| Domain { ends: [0.0, end], open: [false, true] })
+        let is_near_0 = || low == 0.0 || before(low) + term <= self.least_shown(end, unit);
+        (low >= 0.0 && high > 0.0 && is_near_0()).then_some(Domain { ends: [0.0, end], open: [false, true] })
     }
 
     /// The smallest input, its term added, of which a root up to `high` makes a unit; 0 of other functions.
