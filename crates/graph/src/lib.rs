@@ -16,6 +16,7 @@ mod accumulator;
 mod arch;
 mod cores;
 pub mod elementwise;
+mod equalise;
 mod error;
 mod fit;
 mod fixed;
@@ -37,6 +38,7 @@ mod tests;
 mod window;
 
 pub use accumulator::Accumulator;
+pub use equalise::equalised;
 pub use error::{CompileError, InputError};
 pub use fixed::{Beyond, FixedExecutor, FixedRun, arg_max, rescale};
 pub use float::FloatExecutor;

@@ -1,11 +1,19 @@
 //! The network and the plan of a model: those of its mode, or in mode `auto` the best of all modes for what its owner wants.
 
-use lanner_graph::{Calibration, Graph, Network, Policy, PublicNetwork, Tensors, compile, compile_to};
+use lanner_graph::{
+    Calibration, CompileError, Graph, Network, Policy, PublicNetwork, Tensors, compile, compile_to, equalised,
+};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, Saturation, choose, plan_within, promise};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 
 use crate::{CompileOptions, Error, ErrorKind, Result};
+
+/// By how many doublings channels are raised at most where a precision is missed: fewer first, for what is raised costs bits of the weights behind it.
+const DOUBLINGS: [u32; 2] = [2, 4];
+
+/// What a search for bits comes to.
+type Found = std::result::Result<Network, CompileError>;
 
 /// A float graph to be compiled.
 pub(crate) struct Job<'j> {
@@ -21,21 +29,29 @@ const USUAL: Mode = Mode::Cheetah(Rounding::Exact);
 /// Of two rings that are worth the same to within a twentieth, the usual mode's are taken.
 const FAVOUR: f64 = 0.95;
 
+/// What a job comes to.
+pub(crate) struct Done {
+    pub(crate) network: Network,
+    pub(crate) plan: Plan,
+    /// The weights that the network was made of, where its channels were equalised for it.
+    pub(crate) equalised: Option<Tensors>,
+}
+
 impl Job<'_> {
     /// The network and its plan.
     ///
     /// # Errors
     /// As [`Model::compile`](crate::Model::compile); in mode `auto`, what mode `cheetah` refuses if no mode takes the graph.
-    pub(crate) fn run(&self, tell: &mut dyn FnMut(&'static str)) -> Result<(Network, Plan)> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&'static str)) -> Result<Done> {
         let mode = self.options.mode()?;
         if !self.options.is_auto() {
             tell("calibrating");
-            let network = self.network(mode)?;
+            let (network, equalised) = self.network(mode)?;
             tell("planning");
             let (policy, limits) = (self.options.policy()?, self.options.limits.limits());
             let plan = plan_within(network.public(), policy, &self.choices(mode)?, &limits)?;
             let plan = self.revealing(plan, &network)?;
-            return Ok((network, plan));
+            return Ok(Done { network, plan, equalised });
         }
         tell("comparing modes");
         let prices = self.options.prices()?;
@@ -43,12 +59,12 @@ impl Job<'_> {
         tell("calibrating");
         let mut refused = None;
         for mode in promising {
-            let planned = self.network(mode).and_then(|network| {
+            let done = self.network(mode).and_then(|(network, equalised)| {
                 let plan = self.best(mode, &network, &prices)?;
-                Ok((self.revealing(plan, &network)?, network))
+                Ok(Done { plan: self.revealing(plan, &network)?, network, equalised })
             });
-            match planned {
-                Ok((plan, network)) => return Ok((network, plan)),
+            match done {
+                Ok(done) => return Ok(done),
                 // Where networks are not traced, another mode is no answer.
                 Err(error) if error.kind == ErrorKind::Transport => return Err(error),
                 // What the usual mode says is said of all.
@@ -97,16 +113,50 @@ impl Job<'_> {
         Ok(Choices { samples: self.options.samples(mode)?, ..mode.into() })
     }
 
-    /// The network with the bits that the precision takes, in the rings of a mode.
-    fn network(&self, mode: Mode) -> Result<Network> {
+    /// The network with the bits that the precision takes, in the rings of a mode; and the weights that it is of, where it misses the precision with the
+    /// job's own and comes closer with equalised ones.
+    fn network(&self, mode: Mode) -> Result<(Network, Option<Tensors>)> {
+        let policy = self.options.policy()?;
+        let (found, equal) = self.closest(mode, self.searched(mode, self.tensors)?)?;
+        Ok((if policy.needs_scale() { found? } else { found?.without_public_output_scale() }, equal))
+    }
+
+    /// What a search found, or, where it misses the precision, what is found with equalised channels and comes closer.
+    fn closest(&self, mode: Mode, found: Found) -> Result<(Found, Option<Tensors>)> {
+        let error = |found: &Found| match found {
+            Ok(network) => network.reached().filter(|reached| !reached.is_met()).map(|reached| reached.error),
+            Err(CompileError::Precision { .. }) => Some(f64::INFINITY),
+            Err(_) => None,
+        };
+        // Where nothing is rescaled, squares lie between layers, which let no factor through.
+        let Some(missed_by) = error(&found).filter(|_| mode != Mode::Spectral) else {
+            return Ok((found, None));
+        };
+        let (mut best, mut least) = ((found, None), missed_by);
+        for doublings in DOUBLINGS {
+            let Some(equal) = equalised(self.graph, self.tensors, self.calibration.samples, doublings)?
+            else {
+                break;
+            };
+            let again = self.searched(mode, &equal)?;
+            match error(&again) {
+                Some(error) if error < least => (best, least) = ((again, Some(equal)), error),
+                None if again.is_ok() => return Ok((again, Some(equal))),
+                _ => {}
+            }
+        }
+        Ok(best)
+    }
+
+    /// What the search for bits finds for such weights.
+    fn searched(&self, mode: Mode, tensors: &Tensors) -> Result<Found> {
         let (policy, limits) = (self.options.policy()?, self.options.limits.limits());
         let choices = self.choices(mode)?;
         let cost = |network: &PublicNetwork| {
             bytes(network, policy, &choices, &limits).map_err(|error| error.place().to_owned())
         };
         let (rings, aim) = (self.options.quantization(mode)?, self.options.aim(mode, policy));
-        let network = compile_to(self.graph, self.tensors, self.calibration, &rings, aim, &cost)?;
-        Ok(if policy.needs_scale() { network } else { network.without_public_output_scale() })
+        Ok(compile_to(self.graph, tensors, self.calibration, &rings, aim, &cost))
     }
 
     /// The best plan for a network in the rings of a mode.

@@ -13,7 +13,7 @@ use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::tabula;
 use serde::{Deserialize, Serialize};
 
-use crate::auto::Job;
+use crate::auto::{Done, Job};
 use crate::debug::base;
 use crate::file::Contents;
 use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
@@ -92,7 +92,8 @@ impl Model {
             return Err(first);
         }
         foresee(&outline, computed, values, calibration.samples, options)?;
-        let (network, plan) = Job { graph: computed, tensors: values, calibration, options }.run(tell)?;
+        let job = Job { graph: computed, tensors: values, calibration, options };
+        let Done { network, plan, equalised } = job.run(tell)?;
         let public = network.public().clone();
         if let Some(classes) = &options.classes {
             check_names(classes.len(), policy.classes(public.output_len()))?;
@@ -117,6 +118,7 @@ impl Model {
         };
         let (_, weights) = network.to_parts()?;
         manifest.weights = hash_weights(&salt, &weights);
+        let tensors = equalised.unwrap_or(tensors);
         Ok(Self { manifest: manifest.sealed()?, network, graph, tensors, salt, kernel_times })
     }
 

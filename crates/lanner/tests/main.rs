@@ -1,6 +1,7 @@
 //! Every integration test of this crate, in one binary.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+mod equalised;
 mod functions;
 mod kernel_times;
 mod lying_server;

@@ -51,7 +51,7 @@ impl FixedFunction {
     }
 
     /// The value at a place of the domain, counted from its beginning.
-    pub(super) fn at_place(&self, place: i64) -> i64 {
+    pub(crate) fn at_place(&self, place: i64) -> i64 {
         let bits = self.within_bits();
         let value = self.within_at(place & ((1 << bits) - 1));
         self.factors.as_ref().map_or(value, |factors| factors.times(place >> bits, value))

@@ -26,6 +26,9 @@ const LEAST_ROOM: f64 = 0.05;
 /// By how much less polynomials are to be off at the places that are looked at, where that turns out to be too much elsewhere.
 const MARGINS: [f64; 5] = [0.0, 0.02, 0.05, 0.1, 0.2];
 
+/// Of an integer that is off by no more than this, nothing is off.
+const BELOW_1: f64 = 0.99;
+
 /// More bits of the coefficients than what the estimate says.
 const MORE_SHIFT: u32 = 6;
 
@@ -100,6 +103,13 @@ impl Target {
     pub(crate) fn allowing(mut self, times: impl Fn(i64) -> f64) -> Self {
         self.allowed = Some((0..1_i64 << self.bits).map(times).collect());
         self
+    }
+
+    /// The same where the value of the first place must be 0, whatever it were otherwise: what is as close as that to 0 is 0, being an integer.
+    pub(crate) fn starting_at_0(mut self) -> Self {
+        let mut allowed = self.allowed.take().unwrap_or_else(|| vec![1.0; self.values.len()]);
+        (self.values[0], allowed[0]) = (0.0, BELOW_1);
+        Self { allowed: Some(allowed), ..self }
     }
 
     /// How many times the tolerance a place may be off by.

@@ -24,7 +24,14 @@ impl Sketch {
         self
     }
 
-    fn grouped(mut self, name: &str, out: usize, groups: usize, stride: usize, dilation: usize) -> Self {
+    pub(super) fn grouped(
+        mut self,
+        name: &str,
+        out: usize,
+        groups: usize,
+        stride: usize,
+        dilation: usize,
+    ) -> Self {
         let inputs = self.shape()[0] / groups;
         let bound = (3.0 / (inputs * 9) as f32).sqrt();
         let weight = self.tensor(&format!("{name}.w"), &[out, inputs, 3, 3], -bound, bound);

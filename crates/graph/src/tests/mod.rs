@@ -3,6 +3,7 @@
 mod attention;
 mod branches;
 mod compiled;
+mod equalised;
 mod features;
 mod files;
 mod functions;

@@ -18,6 +18,10 @@ const BRIGHTER: f64 = 2.2;
 /// The domain of an inverse power begins where its inputs do if it would reach as far as so many times that.
 const NEGLIGIBLE: f64 = 8.0;
 
+/// How many times the smallest input that is told from 0 the largest of a root may be, and how many units of it the largest of a root or a logarithm.
+const SHOWN: f64 = (1_u64 << 32) as f64;
+const PLACES: f64 = (1_u64 << 34) as f64;
+
 /// Where limits are looked for: from this distance from 0 on, inwards in steps of an eighth of a doubling.
 const FARTHEST: f64 = 4096.0;
 
@@ -58,7 +62,8 @@ impl Function {
     pub(super) fn domain(&self, seen: [f64; 2], unit: f64) -> Result<Domain, String> {
         let (low, high) = (seen[0], seen[1]);
         let farthest = beyond(low.abs().max(high.abs()));
-        if let Some(domain) = self.inverse().and_then(|of| self.inverse_domain(of, seen)) {
+        let inverse = self.inverse().and_then(|of| self.inverse_domain(of, seen));
+        if let Some(domain) = inverse.or_else(|| self.root_domain(seen, unit)) {
             return Ok(domain);
         }
         match self {
@@ -128,6 +133,21 @@ impl Function {
         Some(Domain { ends: [least, grid::above(most, 1.0)], open: [!is_closed, true] })
     }
 
+    /// The domain of a root where calibration saw inputs that are as good as 0: it begins there, and nothing is below.
+    fn root_domain(&self, [low, high]: [f64; 2], unit: f64) -> Option<Domain> {
+        let (Self::Sqrt | Self::Power { .. }) = self else { return None };
+        let [_, term] = self.root()?;
+        let end = beyond(high);
+        let is_near_0 = || low == 0.0 || before(low) + term <= self.least_shown(end, unit);
+        (low >= 0.0 && high > 0.0 && is_near_0()).then_some(Domain { ends: [0.0, end], open: [false, true] })
+    }
+
+    /// The smallest input, its term added, of which a root up to `high` makes a unit; 0 of other functions.
+    pub(super) fn least_shown(&self, high: f64, unit: f64) -> f64 {
+        let of = |[exponent, term]: [f64; 2]| unit.powf(1.0 / exponent).max((high + term) / SHOWN);
+        self.root().map_or(0.0, of)
+    }
+
     /// From where on, far below or far above 0, the function is near its limit there.
     fn reached(&self, side: usize, unit: f64) -> Option<f64> {
         let limit = self.limits()[side]?;
@@ -150,8 +170,23 @@ impl Function {
 
     /// The unit of the input that a unit of the output pays for: half as much changes by rounding the one as by rounding the other.
     pub(super) fn unit_of_input(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
-        let finest = self.finest(&self.domain(seen, unit).ok()?, seen[0], unit);
-        self.input_unit_over(&finest, unit * self.units_at(finest.ends[0], seen[0]))
+        let domain = self.domain(seen, unit).ok()?;
+        let finest = self.finest(&domain, seen[0], unit);
+        let wanted = self.input_unit_over(&finest, unit * self.units_at(finest.ends[0], seen[0]))?;
+        Some(wanted.max(self.finest_unit(&domain)))
+    }
+
+    /// The finest unit that a root's or a logarithm's input is wanted in, whatever its slope: rings have room for so many integers. 0 of other functions.
+    fn finest_unit(&self, domain: &Domain) -> f64 {
+        let [low, high] = domain.ends;
+        let unit = high / PLACES;
+        match self.root() {
+            Some(_) => unit,
+            None if self.is_bent_at_0() => {
+                unit.min((low * high).sqrt() / f64::from(MAX_DOMAIN_BITS - 1).exp2())
+            }
+            None => 0.0,
+        }
     }
 
     /// As [`Self::unit_of_input`], over a domain.

@@ -112,6 +112,27 @@ impl Function {
         }
     }
 
+    /// The exponent and the term of a power between 0 and 1: a root.
+    pub(super) fn root(&self) -> Option<[f64; 2]> {
+        match self {
+            Self::Sqrt => Some([0.5, 0.0]),
+            Self::Power { exponent, term } if *exponent > 0.0 && *exponent < 1.0 => {
+                Some([f64::from(*exponent), f64::from(*term)])
+            }
+            Self::Within(within) => within.of.root(),
+            _ => None,
+        }
+    }
+
+    /// Whether it bends without limit towards 0 though it is no inverse power: a root or a logarithm.
+    pub(super) fn is_bent_at_0(&self) -> bool {
+        match self {
+            Self::Log => true,
+            Self::Within(within) => within.of.is_bent_at_0(),
+            _ => self.root().is_some(),
+        }
+    }
+
     /// What it approaches far below and far above 0, if it does.
     pub(super) fn limits(&self) -> [Option<f64>; 2] {
         match self {

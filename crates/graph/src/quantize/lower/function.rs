@@ -184,11 +184,14 @@ impl Builder<'_> {
         let name = self.source.items[index].name.clone();
         let mut sum = self.add_part(index, x, spans.first)?;
         let group = self.structure.group_before(index + 1);
-        for Coarser { shift, part } in spans.others {
+        let last = spans.others.len();
+        for (number, Coarser { shift, part }) in (1..).zip(spans.others) {
             let coarse = self.push_rescale(format!("{name}/coarse"), index + 1, x, shift, group)?;
             let next = self.add_part(index, coarse, part)?;
             let add = FixedOp::Add { factors: [1, 1] };
-            sum = self.add(index + 1, &name, add, &[sum.value, next.value], sum.scale)?;
+            // Some of the spans alone are not the function.
+            let of = if number == last { name.clone() } else { format!("{name}/part") };
+            sum = self.add(index + 1, &of, add, &[sum.value, next.value], sum.scale)?;
         }
         Ok(sum)
     }
