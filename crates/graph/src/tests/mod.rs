@@ -18,6 +18,7 @@ mod powers_of_two;
 mod precision;
 mod public_half;
 mod refusals;
+mod repeating;
 mod saturation;
 mod smooth;
 mod traces;
