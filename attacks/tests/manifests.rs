@@ -129,6 +129,7 @@ fn step(item: &mut Item) -> &mut Step {
     match item {
         Item::Step(step) => step,
         Item::Scan(scan) => &mut scan.body[0],
+        Item::Repeat(repeated) => &mut repeated.body[0],
     }
 }
 

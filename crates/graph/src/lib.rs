@@ -31,6 +31,7 @@ mod pass;
 mod policy;
 mod product;
 mod quantize;
+pub mod repeats;
 mod replace;
 mod tensor;
 #[cfg(test)]

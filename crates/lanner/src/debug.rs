@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use lanner_graph::repeats::Repeat;
 use lanner_graph::{FixedExecutor, FloatExecutor, joined};
 use lanner_primitives::Ring;
 use lanner_session::executor::{Together, together};
@@ -51,7 +52,15 @@ pub fn debug(model: &Model, sample: &[f32], secure: bool) -> Result<Value> {
         let made = together(network, &manifest.plan, &input)?.1;
         // What a step makes last under a node's name is the node's, but for what tells the result, whose name a node may have as well.
         let is_own = |made: &Together| !["share.reshare", "ot.softmax"].contains(&made.protocol);
-        made.into_iter().filter(is_own).map(|made| (made.name.clone(), made)).collect()
+        let places: HashMap<&str, usize> =
+            public.nodes().iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
+        // What repeats has the names of its first iteration.
+        let place = |made: &Together| {
+            let node = *places.get(made.name.as_str())?;
+            let of = |repeat: &Repeat| repeat.place(node).map(|_| node + made.iteration * repeat.length);
+            Some(public.repeats().iter().find_map(of).unwrap_or(node))
+        };
+        made.into_iter().filter(is_own).filter_map(|made| Some((place(&made)?, made))).collect()
     } else {
         HashMap::new()
     };
@@ -66,7 +75,7 @@ pub fn debug(model: &Model, sample: &[f32], secure: bool) -> Result<Value> {
         let unit = Unit { scale: value.scale, calibrated };
         let layer = Layer::of(stands_for.map(Vec::as_slice), integers, unit, beyond.overflows[index]);
         let bits = node.accumulator.bits();
-        let met = shared.get(&node.name).and_then(|made| differences(made, integers, bits));
+        let met = shared.get(&index).and_then(|made| differences(made, integers, bits));
         let most = layer.range[1].max(-layer.range[0]);
         let part = |of: i128| (of > 0).then(|| most as f64 / of as f64);
         rows.push(json!({
@@ -81,7 +90,7 @@ pub fn debug(model: &Model, sample: &[f32], secure: bool) -> Result<Value> {
             "bits": bits,
             "overflows": layer.overflows,
             "saturated": beyond.saturated[index],
-            "protocol": shared.get(&node.name).map(|made| made.protocol),
+            "protocol": shared.get(&index).map(|made| made.protocol),
             "secure_differences": met.map(|[count, _]| count),
             "largest_secure_difference": met.map(|[_, largest]| largest),
         }));

@@ -4,7 +4,7 @@ mod precision;
 
 use lanner_graph::network::{Features, InputScale, NetworkInput};
 use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
-use lanner_plan::{Account, BuiltStep, Mode};
+use lanner_plan::{Account, Action, BuiltStep, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::{Memory, ValueType};
@@ -22,7 +22,13 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         })
     });
     let security = set_up.security().into_iter().map(|(name, bits)| json!({"name": name, "bits": bits}));
-    let steps = built.steps().iter().map(step_report);
+    let mut times = vec![0_u64; built.steps().len()];
+    for visit in built.visits() {
+        if let Action::Step(step) = visit.action {
+            times[step] += 1;
+        }
+    }
+    let steps = built.steps().iter().zip(times).map(|(step, times)| step_report(step, times));
     let mut report = json!({
         "mode": manifest.plan.mode,
         "samples_per_request": manifest.plan.samples.count(),
@@ -90,7 +96,8 @@ pub(crate) fn memory_of(memory: &Memory, shared: u64) -> Value {
     })
 }
 
-fn step_report(step: &BuiltStep) -> Value {
+/// A step, and what it counts in all its visits together.
+fn step_report(step: &BuiltStep, times: u64) -> Value {
     let ring = |value: &ValueType| match value {
         ValueType::Shared { ring, .. } => Some(json!(ring.modulus())),
         // Beyond what JSON's readers have as a number.
@@ -103,11 +110,17 @@ fn step_report(step: &BuiltStep) -> Value {
     if to.is_some() && to != from {
         row["output_ring"] = json!(to);
     }
+    if times > 1 {
+        row["times"] = json!(times);
+    }
     for (name, count) in step.built.counts() {
-        row[name] = json!(count);
+        row[name] = json!(if SIZES.contains(&name) { count } else { count * times });
     }
     row
 }
+
+/// What a step counts that is no work: it is the same in every visit.
+const SIZES: [&str; 3] = ["degree", "limbs", "primes"];
 
 /// How a model rounds, and what that tells a client, for people.
 fn said_of(mode: Mode) -> Option<(&'static str, Option<&'static str>)> {

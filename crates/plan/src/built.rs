@@ -10,7 +10,7 @@ use lanner_protocol::step::{Built, Memory, Needs, Protocol, SetUp, ValueType};
 use lanner_protocol::{OfflineCost, ProtocolError};
 
 use crate::unroll::{Action, Unrolled, Visit, unroll};
-use crate::{Account, Plan, PlanError};
+use crate::{Account, Item, Plan, PlanError};
 
 /// A plan with what both parties build from it.
 pub struct BuiltPlan {
@@ -26,8 +26,10 @@ pub struct BuiltPlan {
 
 /// A step with what both parties build for it.
 pub struct BuiltStep {
-    /// The step's name.
+    /// The step's name: of what repeats, that of all iterations together.
     pub name: String,
+    /// The name of its node: of what repeats, of that in the first iteration.
+    pub node: String,
     /// The protocol's name in reports.
     pub protocol: &'static str,
     /// Why it is computed so, for people.
@@ -47,13 +49,17 @@ impl Plan {
         let unrolled = unroll(self)?;
         let sets = Sets::new().map_err(|source| layer("parameters", source))?;
         let mut steps = Vec::new();
-        for (number, step) in self.steps().enumerate() {
-            let first = unrolled.visits.iter().find(|visit| visit.action == Action::Step(number));
+        let mut visits = unrolled.visits.iter();
+        let labels = self.items.iter().flat_map(Item::labels);
+        for (number, (step, name)) in self.steps().zip(labels).enumerate() {
+            // Steps are visited in order the first time.
+            let first = visits.find(|visit| visit.action == Action::Step(number));
             let first = first.ok_or_else(|| layer(&step.name, ProtocolError::Shape { what: "no visit" }))?;
             let inputs = first.inputs.iter().map(|value| unrolled.types[*value]).collect();
             let spec = step.protocol.spec();
             steps.push(BuiltStep {
-                name: step.name.clone(),
+                name,
+                node: step.name.clone(),
                 protocol: spec.name(),
                 reason: spec.reason(),
                 types: (inputs, unrolled.types[first.output]),
@@ -62,7 +68,7 @@ impl Plan {
         }
         prepare(&mut steps);
         let transfers = transfers(&steps, &unrolled.visits)?;
-        let Unrolled { visits, types } = unrolled;
+        let Unrolled { visits, types, .. } = unrolled;
         let values = values(&visits, &types);
         Ok(BuiltPlan { sets, input: types[0], steps, visits, transfers, values })
     }
@@ -133,8 +139,8 @@ impl BuiltPlan {
         let nodes = network.public().nodes().iter().enumerate();
         let nodes: HashMap<&str, usize> = nodes.map(|(index, node)| (node.name.as_str(), index)).collect();
         let (mut known, mut bytes) = (Vec::new(), 0);
-        for (step, BuiltStep { name, built, .. }) in plan.steps().zip(&self.steps) {
-            let weights = nodes.get(name.as_str()).and_then(|node| network.weights(*node));
+        for (step, BuiltStep { name, node, built, .. }) in plan.steps().zip(&self.steps) {
+            let weights = nodes.get(node.as_str()).and_then(|node| network.weights(*node));
             let (Protocol::CheetahLinear(_) | Protocol::DelphiLinear(_), Some(weights)) =
                 (&step.protocol, weights)
             else {
@@ -290,12 +296,13 @@ mod tests {
         let built = Box::new(layer);
         let steps = [BuiltStep {
             name: "square".to_owned(),
+            node: "square".to_owned(),
             protocol: "",
             reason: "",
             types: (vec![made], made),
             built,
         }];
-        let visit = |action| Visit { action, inputs: Vec::new(), output: 0 };
+        let visit = |action| Visit { action, inputs: Vec::new(), output: 0, iteration: 0 };
         let visits = [Action::Step(0), Action::Join, Action::Step(0), Action::Step(0)].map(visit);
         assert_eq!(transfers(&steps, &visits).unwrap(), each.map(|count| 3 * count));
     }
@@ -313,8 +320,12 @@ mod tests {
     #[test]
     fn values_are_held_until_their_last_reader_has_them() {
         let shared = |len| ValueType::shared(Ring::Pow2(20), len, Known::NOBODY);
-        let visit =
-            |inputs: &[usize], output| Visit { action: Action::Join, inputs: inputs.to_vec(), output };
+        let visit = |inputs: &[usize], output| Visit {
+            action: Action::Join,
+            inputs: inputs.to_vec(),
+            output,
+            iteration: 0,
+        };
         let types = [10, 20, 30, 5, 1].map(shared);
         let chain = [visit(&[0], 1), visit(&[1], 2), visit(&[2], 3), visit(&[3], 4)];
         assert_eq!(values(&chain, &types), 8 * 50);

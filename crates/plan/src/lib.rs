@@ -13,6 +13,7 @@ mod fuse;
 mod layouts;
 mod limits;
 mod lower;
+mod roll;
 mod step;
 mod unroll;
 
@@ -29,5 +30,5 @@ pub use estimate::{
 pub use lanner_protocol::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};
-pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Saturation, Scan, Step};
+pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Repeated, Saturation, Scan, Step};
 pub use unroll::{Action, Visit};

@@ -9,7 +9,7 @@ mod saturation;
 mod spectral;
 mod square;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use lanner_bfv::ParameterSet;
 use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
@@ -32,7 +32,8 @@ use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
 use crate::limits::{self, Limits, Totals};
-use crate::{BuiltPlan, Choices, Design, Item, Mode, Plan, PlanError, Samples, Step};
+use crate::roll::roll;
+use crate::{BuiltPlan, Choices, Design, Mode, Plan, PlanError, Samples, Step};
 
 /// Plans a network in a mode for an output policy, within the usual limits.
 ///
@@ -89,7 +90,8 @@ pub(crate) fn build_within(
 /// Checks that there are designs in mode `auto` alone, of nodes that exist and may follow them.
 fn check_designs(network: &PublicNetwork, choices: &Choices) -> Result<(), PlanError> {
     let Choices { mode, designs, .. } = choices;
-    let is_node = |name: &str| name == OUTPUT || network.nodes().iter().any(|node| node.name == name);
+    let names: HashSet<&str> = network.nodes().iter().map(|node| node.name.as_str()).collect();
+    let is_node = |name: &str| name == OUTPUT || names.contains(name);
     match designs
         .iter()
         .find(|(name, design)| *mode != Mode::Auto || **design == Design::Cheetah || !is_node(name))
@@ -139,7 +141,7 @@ fn plan_guarding(
     }
     planner.output(policy)?;
     let input = network.input();
-    let items = planner.steps.into_iter().map(Item::Step).collect();
+    let items = roll(network, planner.steps);
     let Choices { mode, designs, samples, saturation } = choices.clone();
     let input = (ring(input.accumulator), samples.times(input.len()));
     let plan = Plan { mode, designs, policy, samples, saturation, input, items };

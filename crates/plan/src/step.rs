@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lanner_graph::Policy;
+use lanner_graph::repeats::from_to;
 use lanner_primitives::Ring;
 use lanner_protocol::Samples;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -155,7 +156,24 @@ pub struct Carried {
     pub next: usize,
 }
 
-/// A step or a loop.
+/// Steps that repeat, with one set of layers for all iterations, as those of a recurrent layer.
+///
+/// In the first iteration the steps read the values that they name; in each further one, values that are as far on as `advances` say: what the
+/// iteration before made, the next of a sequence, or the same again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeated {
+    /// Number of iterations.
+    pub times: usize,
+    /// The steps of the first iteration, under its names.
+    pub body: Vec<Step>,
+    /// The names of the last iteration.
+    pub last: Vec<String>,
+    /// For each step and each value that it reads, how much further on the value is in the next iteration.
+    pub advances: Vec<Vec<i64>>,
+}
+
+/// A step, a loop, or steps that repeat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::large_enum_variant, reason = "a plan has few steps")]
 #[serde(rename_all = "snake_case")]
@@ -164,6 +182,8 @@ pub enum Item {
     Step(Step),
     /// A loop, which makes its carried values as the last iteration leaves them, then its stacked ones.
     Scan(Scan),
+    /// Steps that repeat, which make the values of one iteration after the other.
+    Repeat(Repeated),
 }
 
 impl Item {
@@ -173,7 +193,20 @@ impl Item {
         match self {
             Self::Step(_) => 1,
             Self::Scan(scan) => scan.carried.len() + scan.stacked.len(),
+            Self::Repeat(repeated) => repeated.body.len() * repeated.times,
         }
+    }
+
+    /// What each of its steps is called, all iterations together.
+    pub(crate) fn labels(&self) -> Vec<String> {
+        let Self::Repeat(Repeated { body, last, .. }) = self else {
+            return self.steps().iter().map(|step| step.name.clone()).collect();
+        };
+        let last = last.iter().map(Some).chain(std::iter::repeat(None));
+        let label = |(step, last): (&Step, Option<&String>)| {
+            last.map_or_else(|| step.name.clone(), |last| from_to(&step.name, last))
+        };
+        body.iter().zip(last).map(label).collect()
     }
 
     /// The steps that it is made of, each once.
@@ -182,6 +215,7 @@ impl Item {
         match self {
             Self::Step(step) => std::slice::from_ref(step),
             Self::Scan(scan) => &scan.body,
+            Self::Repeat(repeated) => &repeated.body,
         }
     }
 }

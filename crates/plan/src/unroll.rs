@@ -5,7 +5,7 @@ use lanner_protocol::step::{Known, ValueType};
 
 use crate::built::layer;
 use crate::limits::FIXED;
-use crate::{Item, Plan, PlanError, Scan, Step};
+use crate::{Item, Plan, PlanError, Repeated, Scan, Step};
 
 /// One visit of a step, or what a loop does around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Visit {
     pub inputs: Vec<usize>,
     /// The value that it makes.
     pub output: usize,
+    /// How often what it belongs to was visited before in one prediction: 0 where nothing repeats.
+    pub iteration: usize,
 }
 
 impl Visit {
@@ -48,6 +50,8 @@ pub enum Action {
 pub(crate) struct Unrolled {
     pub(crate) visits: Vec<Visit>,
     pub(crate) types: Vec<ValueType>,
+    /// That of what is visited now.
+    iteration: usize,
 }
 
 /// Unrolls a plan and checks the types of all its values.
@@ -57,8 +61,8 @@ pub(crate) struct Unrolled {
 pub(crate) fn unroll(plan: &Plan) -> Result<Unrolled, PlanError> {
     let (ring, len) = plan.input;
     // The server's share of the input is zero.
-    let mut unrolled =
-        Unrolled { visits: Vec::new(), types: vec![ValueType::shared(ring, len, Known::SERVER)] };
+    let types = vec![ValueType::shared(ring, len, Known::SERVER)];
+    let mut unrolled = Unrolled { visits: Vec::new(), types, iteration: 0 };
     // Where each value of the plan is among those of the visits.
     let mut places = vec![0];
     let mut first = 0;
@@ -66,7 +70,9 @@ pub(crate) fn unroll(plan: &Plan) -> Result<Unrolled, PlanError> {
         match item {
             Item::Step(step) => places.push(unrolled.step(first, step, &places)?),
             Item::Scan(scan) => places.extend(unrolled.scan(first, scan, &places)?),
+            Item::Repeat(repeated) => unrolled.repeat(first, repeated, &mut places)?,
         }
+        unrolled.iteration = 0;
         first += item.steps().len();
     }
     Ok(unrolled)
@@ -75,33 +81,70 @@ pub(crate) fn unroll(plan: &Plan) -> Result<Unrolled, PlanError> {
 impl Unrolled {
     fn visit(&mut self, action: Action, inputs: Vec<usize>, made: ValueType) -> usize {
         let output = self.types.len();
-        self.visits.push(Visit { action, inputs, output });
+        self.visits.push(Visit { action, inputs, output, iteration: self.iteration });
         self.types.push(made);
         output
     }
 
     fn step(&mut self, number: usize, step: &Step, places: &[usize]) -> Result<usize, PlanError> {
+        self.step_with(number, step, step.inputs.iter().copied(), places)
+    }
+
+    /// Visits a step that reads these of the plan's values.
+    fn step_with(
+        &mut self,
+        number: usize,
+        step: &Step,
+        inputs: impl Iterator<Item = usize>,
+        places: &[usize],
+    ) -> Result<usize, PlanError> {
         let refuse = |source| layer(&step.name, source);
-        let inputs = step.inputs.iter().map(|value| place(places, *value));
+        let inputs = inputs.map(|value| place(places, value));
         let inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(refuse)?;
         let types: Vec<_> = inputs.iter().map(|value| self.types[*value]).collect();
         let made = step.protocol.spec().infer(&types).map_err(refuse)?;
         Ok(self.visit(Action::Step(number), inputs, made))
     }
 
+    /// Visits what repeats, and adds the places of what it makes.
+    fn repeat(
+        &mut self,
+        first: usize,
+        repeated: &Repeated,
+        places: &mut Vec<usize>,
+    ) -> Result<(), PlanError> {
+        let Repeated { times, body, advances, .. } = repeated;
+        let Some(name) = body.first().map(|step| &step.name) else { return Ok(()) };
+        let visits = self.visits.len().saturating_add(times.saturating_mul(body.len()));
+        check_visits(name, *times, visits)?;
+        let wrong = |what| layer(name, ProtocolError::Shape { what });
+        if advances.len() != body.len() {
+            return Err(wrong("another number of advances than of steps"));
+        }
+        for iteration in 0..*times {
+            self.iteration = iteration;
+            for (number, (step, advances)) in body.iter().zip(advances).enumerate() {
+                if advances.len() != step.inputs.len() {
+                    return Err(wrong("another number of advances than of values"));
+                }
+                // A value that no number is one of is none that was made.
+                let inputs = step.inputs.iter().zip(advances).map(|(input, advance)| {
+                    let on = advance.checked_mul(iteration as i64)?;
+                    input.checked_add_signed(isize::try_from(on).ok()?)
+                });
+                let inputs = inputs.map(|input| input.unwrap_or(usize::MAX));
+                let made = self.step_with(first + number, step, inputs, places)?;
+                places.push(made);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the places of what the loop makes.
     fn scan(&mut self, first: usize, scan: &Scan, places: &[usize]) -> Result<Vec<usize>, PlanError> {
         let refuse = |source| layer(&scan.name, source);
         let visits = scan.times.saturating_mul(scan.body.len() + scan.sliced.len());
-        if scan.times == 0 || visits > MAX_VISITS {
-            return Err(PlanError::TooLarge {
-                node: scan.name.clone(),
-                what: "steps of a loop",
-                count: visits as u64,
-                limit: MAX_VISITS as u64,
-                fix: FIXED,
-            });
-        }
+        check_visits(&scan.name, scan.times, visits)?;
         let read = |values: &mut dyn Iterator<Item = usize>| {
             values.map(|value| place(places, value)).collect::<Result<Vec<_>, _>>()
         };
@@ -112,6 +155,7 @@ impl Unrolled {
         let mut stacks = vec![vec![0; scan.times]; scan.stacked.len()];
         for iteration in 0..scan.times {
             let part = if scan.reverse { scan.times - 1 - iteration } else { iteration };
+            self.iteration = iteration;
             let mut body = carried.clone();
             for value in &sliced {
                 let made = part_of(self.types[*value], scan.times).map_err(refuse)?;
@@ -142,6 +186,20 @@ impl Unrolled {
         }
         Ok(carried)
     }
+}
+
+/// Refuses loops without a turn, and with too many visits.
+fn check_visits(name: &str, times: usize, visits: usize) -> Result<(), PlanError> {
+    if times > 0 && visits <= MAX_VISITS {
+        return Ok(());
+    }
+    Err(PlanError::TooLarge {
+        node: name.to_owned(),
+        what: "steps of a loop",
+        count: visits as u64,
+        limit: MAX_VISITS as u64,
+        fix: FIXED,
+    })
 }
 
 fn place(places: &[usize], value: usize) -> Result<usize, ProtocolError> {
@@ -178,5 +236,5 @@ fn joined(values: &[ValueType]) -> Result<ValueType, ProtocolError> {
     rest.iter().try_fold(*first, join)
 }
 
-/// Visits of one loop: far beyond what real recurrent networks have.
-const MAX_VISITS: usize = 1 << 16;
+/// Visits of one loop, or up to the end of what repeats: far beyond what real recurrent networks have.
+const MAX_VISITS: usize = 1 << 17;

@@ -8,6 +8,7 @@ mod hostile;
 mod margins;
 mod maxima;
 mod networks;
+mod repeating;
 mod rounding;
 mod spectral;
 mod weights;

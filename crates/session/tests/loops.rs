@@ -161,3 +161,56 @@ fn loops_that_do_not_fit_together_are_refused() {
     assert!(refused(|scan| scan.stacked[0] = 5));
     assert!(refused(|scan| scan.body[0].inputs[1] = 7));
 }
+
+/// `h_t = relu(W [x_t, h_{t-1}] + b)` over so many rows, then a layer: the graph and the shapes of its tensors.
+fn steps(count: usize) -> (String, [(&'static str, &'static [usize]); 5]) {
+    let node = |name: &str, op: &str, inputs: &[&str]| {
+        format!(r#"{{"name":"{name}","op":{op},"inputs":{}}}"#, serde_json::json!(inputs))
+    };
+    let part = |step: usize| {
+        let slice = format!(r#"{{"Slice":{{"starts":[{step},0],"sizes":[1,3],"steps":[1,1]}}}}"#);
+        let cut = node(&format!("t{step}/part"), &slice, &["x"]);
+        let row = node(&format!("t{step}/x"), r#"{"Reshape":{"shape":[3]}}"#, &[&format!("t{step}/part")]);
+        [cut, row]
+    };
+    let mut nodes: Vec<String> = (0..count).flat_map(part).collect();
+    nodes.push(node("begin", r#"{"MatMul":{"weight":"first","bias":"b"}}"#, &["t0/x"]));
+    nodes.push(node("t0/h", r#""Relu""#, &["begin"]));
+    for step in 1..count {
+        let [x, joined, sums] = ["x", "joined", "sums"].map(|part| format!("t{step}/{part}"));
+        nodes.push(node(&joined, r#"{"Concat":{"axis":0}}"#, &[&x, &format!("t{}/h", step - 1)]));
+        nodes.push(node(&sums, r#"{"MatMul":{"weight":"cell","bias":"b"}}"#, &[&joined]));
+        nodes.push(node(&format!("t{step}/h"), r#""Relu""#, &[&sums]));
+    }
+    let last = format!("t{}/h", count - 1);
+    nodes.push(node("y", r#"{"MatMul":{"weight":"out","bias":"c"}}"#, &[&last]));
+    let json = format!(
+        r#"{{"format_version":2,"inputs":[{{"name":"x","shape":[{count},3]}}],"nodes":[{}],"output":"y"}}"#,
+        nodes.join(",")
+    );
+    (json, [("first", &[3, 2]), ("cell", &[5, 2]), ("b", &[2]), ("out", &[2, 2]), ("c", &[2])])
+}
+
+/// Steps of a network that repeat are one in its plan, and the parties compute what the reference does with the messages that are foreseen.
+#[test]
+fn steps_that_repeat_compute_what_the_reference_does() {
+    let count = 14;
+    let (json, shapes) = steps(count);
+    let options = QuantizationOptions::powers_of_two();
+    let (network, _) = network(&json, &shapes, 3 * count, &options);
+    let plan = lanner_plan::plan(network.public(), Policy::Logits, Mode::Cheetah(Rounding::Exact)).unwrap();
+    let times =
+        plan.items.iter().map(|item| if let Item::Repeat(repeated) = item { repeated.times } else { 0 });
+    assert!(times.max().unwrap() >= 8, "{:?}", network.public().repeats());
+    let high = network.public().input().high;
+    let input: Vec<i64> = (0..3 * count as i64).map(|i| i * 37 % (high + 1)).collect();
+    let (_, outcome, costs) = session(&network, &plan, &input, |channel| channel);
+    let expected = lanner_graph::FixedExecutor::new(&network).unwrap().run(&input).unwrap().output;
+    assert!(expected.iter().any(|score| *score != 0));
+    assert_eq!(outcome, Outcome::Logits(expected));
+    let cost = plan.build().unwrap().cost().unwrap();
+    let predicted = std::iter::once(&cost.setup).chain(&cost.offline).chain(&cost.online);
+    let predicted = predicted.map(|cost| (cost.client_bytes(), cost.server_bytes(), cost.rounds()));
+    let sent = costs.iter().map(|step| (step.traffic.sent, step.traffic.received, step.traffic.rounds));
+    assert_eq!(sent.collect::<Vec<_>>(), predicted.collect::<Vec<_>>());
+}

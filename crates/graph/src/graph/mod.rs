@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::CompileError;
 pub(crate) use op::MAX_INPUTS;
 pub use op::Op;
-pub(crate) use shape::{Shapes, conv_geometry, infer};
+pub(crate) use shape::{Shapes, conv_geometry, infer, infer_added};
 
 /// The version of the format that this build reads and writes.
 pub const FORMAT_VERSION: u32 = 2;
@@ -88,7 +88,7 @@ impl Graph {
     /// # Errors
     /// [`CompileError::Json`], [`CompileError::FormatVersion`], or [`CompileError::Shape`] for an attribute that is not finite.
     pub fn from_json(json: &str) -> Result<Self, CompileError> {
-        check_version("graph", FORMAT_VERSION, json)?;
+        check_version("graph", &[FORMAT_VERSION], json)?;
         let graph: Self = serde_json::from_str(json).map_err(|reason| unreadable(&reason))?;
         graph.check_attributes()?;
         Ok(graph)
@@ -131,7 +131,7 @@ fn unreadable(reason: &serde_json::Error) -> CompileError {
 }
 
 /// Names a version mismatch before the fields of another version fail to parse.
-pub(crate) fn check_version(what: &'static str, expected: u32, json: &str) -> Result<(), CompileError> {
+pub(crate) fn check_version(what: &'static str, known: &[u32], json: &str) -> Result<(), CompileError> {
     #[derive(Deserialize)]
     struct Versioned {
         format_version: u32,
@@ -139,7 +139,10 @@ pub(crate) fn check_version(what: &'static str, expected: u32, json: &str) -> Re
     let versioned: Versioned = serde_json::from_str(json)
         .map_err(|reason| CompileError::Json { what, reason: reason.to_string() })?;
     match versioned.format_version {
-        found if found == expected => Ok(()),
-        found => Err(CompileError::FormatVersion { what, found, expected }),
+        found if known.contains(&found) => Ok(()),
+        found => {
+            let expected = known.last().copied().unwrap_or_default();
+            Err(CompileError::FormatVersion { what, found, expected })
+        }
     }
 }

@@ -42,6 +42,20 @@ pub(crate) fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileE
     Ok(shapes)
 }
 
+/// Infers the shapes of nodes that were added to a graph whose other shapes are known, in order.
+pub(crate) fn infer_added(
+    added: &[Node],
+    shapes: &mut Shapes,
+    tensors: &Tensors,
+) -> Result<(), CompileError> {
+    for node in added {
+        let shape = node_shape(node, shapes, tensors)?;
+        check_size(&node.name, &shape)?;
+        shapes.insert(node.name.clone(), shape);
+    }
+    Ok(())
+}
+
 /// The parts of a convolution's geometry that its weight tensor fixes.
 pub(crate) fn conv_geometry(node: &Node, tensors: &Tensors) -> Result<Option<ConvGeometry>, CompileError> {
     let Op::Conv { weight, strides, pads, dilations, groups, .. } = &node.op else { return Ok(None) };

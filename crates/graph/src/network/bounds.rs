@@ -173,7 +173,7 @@ pub(crate) fn machine_bounds(
     network: &PublicNetwork,
     weights: &BTreeMap<usize, LinearWeights>,
 ) -> Result<Vec<i128>, CompileError> {
-    let input = network.input();
+    let (input, limit) = (network.input(), network.machine_limit());
     let mut bounds = vec![i128::from(input.high).max(-i128::from(input.low))];
     for (index, node) in network.nodes().iter().enumerate() {
         let before = node.inputs.iter().map(|&value| bounds[value]).max().unwrap_or(0);
@@ -207,7 +207,7 @@ pub(crate) fn machine_bounds(
             }),
             _ => before,
         };
-        if worst >= network.machine_limit() {
+        if worst >= limit {
             let reason = format!("its sums could reach {worst}, beyond what the reference adds up in");
             return Err(CompileError::Network { place: node.name.clone(), reason });
         }

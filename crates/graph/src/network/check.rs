@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::repeats::{self, MAX_NODES, MAX_VISITS};
 use super::{FixedOp, InputScale, MAX_BIAS_BITS, MAX_FACTOR, NetworkInput, PublicNetwork};
 use crate::CompileError;
 use crate::movement;
@@ -9,8 +10,6 @@ use crate::product::Matrices;
 use crate::tensor::element_count;
 use crate::window::{MAX_AXIS, MAX_WEIGHTS};
 
-/// The most nodes that a network may have.
-const MAX_NODES: usize = 4096;
 /// The largest number of elements of one value.
 const MAX_ELEMENTS: usize = 1 << 24;
 /// The largest number of elements of all values.
@@ -23,8 +22,11 @@ pub(super) fn check(network: &PublicNetwork) -> Result<(), CompileError> {
     if nodes.is_empty() {
         return Err(wrong("the output", "it needs nodes"));
     }
-    if nodes.len() > MAX_NODES {
-        return Err(CompileError::TooManyNodes { nodes: nodes.len(), most: MAX_NODES });
+    let counts = repeats::counts(nodes.len(), network.repeats());
+    if let Some((nodes, most)) =
+        counts.into_iter().zip([MAX_NODES, MAX_VISITS]).find(|(nodes, most)| nodes > most)
+    {
+        return Err(CompileError::TooManyNodes { nodes, most });
     }
     let mut names = BTreeSet::new();
     let mut elements = network.input().len();

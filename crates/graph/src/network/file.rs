@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::{Deserialize, Serialize};
 
-use super::{Calibrated, FORMAT_VERSION, FixedOp, LinearWeights, Network, PublicNetwork};
+use super::public::FORMAT_VERSIONS;
+use super::{Calibrated, FixedOp, LinearWeights, Network, PublicNetwork, repeats};
 use crate::graph::check_version;
 use crate::tensor::damaged;
 use crate::{CompileError, Reached};
@@ -37,7 +38,7 @@ impl NetworkManifest {
     /// # Errors
     /// [`CompileError::Json`] or [`CompileError::FormatVersion`].
     pub fn from_json(json: &str) -> Result<Self, CompileError> {
-        check_version("network manifest", FORMAT_VERSION, json)?;
+        check_version("network manifest", &FORMAT_VERSIONS, json)?;
         serde_json::from_str(json)
             .map_err(|reason| CompileError::Json { what: "network manifest", reason: reason.to_string() })
     }
@@ -58,11 +59,15 @@ impl Network {
     /// # Errors
     /// [`CompileError::TensorFile`] if the weights are too large for the format.
     pub fn to_parts(&self) -> Result<(NetworkManifest, Vec<u8>), CompileError> {
-        let values = (0..self.values.len()).map(|value| self.seen(value)).collect();
-        let (format_version, public) = (FORMAT_VERSION, self.public.clone());
+        let repeats = self.public.repeats();
+        let is_written = |value: &usize| {
+            value.checked_sub(1).and_then(|node| repeats::counterpart(repeats, node)).is_none()
+        };
+        let values = (0..self.values.len()).filter(is_written).map(|value| self.seen(value)).collect();
+        let (format_version, public) = (self.public.format_version(), self.public.clone());
         let Self { set_aside, made, reached, .. } = *self;
         let manifest = NetworkManifest { format_version, public, values, set_aside, made, reached };
-        Ok((manifest, encode(&self.weights, self.public.is_wide())?))
+        Ok((manifest, encode(&self.weights, &self.public)?))
     }
 
     /// Joins a manifest and a safetensors file, which may come from an untrusted source.
@@ -71,15 +76,13 @@ impl Network {
     /// [`CompileError`] if the bytes are damaged or the parts contradict each other.
     pub fn from_parts(manifest: NetworkManifest, weights: &[u8]) -> Result<Self, CompileError> {
         let NetworkManifest { format_version, public, values, set_aside, made, reached } = manifest;
-        if format_version != FORMAT_VERSION {
+        let expected = public.format_version();
+        if format_version != expected {
             let found = format_version;
-            return Err(CompileError::FormatVersion {
-                what: "network manifest",
-                found,
-                expected: FORMAT_VERSION,
-            });
+            return Err(CompileError::FormatVersion { what: "network manifest", found, expected });
         }
         let weights = decode(&public, weights)?;
+        let values = all_values(&public, values)?;
         let network = Self::new(public, weights, &values)?.with_set_aside(set_aside).with_made(made);
         Ok(Self { reached, ..network })
     }
@@ -91,12 +94,34 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-fn encode(weights: &BTreeMap<usize, LinearWeights>, are_wide: bool) -> Result<Vec<u8>, CompileError> {
+/// What calibration saw of every value, where that of a part that repeats is written once.
+fn all_values(public: &PublicNetwork, written: Vec<Calibrated>) -> Result<Vec<Calibrated>, CompileError> {
+    let mut made = Vec::with_capacity(public.nodes().len() + 1);
+    let mut written = written.into_iter();
+    made.extend(written.next());
+    for node in 0..public.nodes().len() {
+        made.extend(match repeats::counterpart(public.repeats(), node) {
+            Some(first) => made.get(first + 1).copied(),
+            None => written.next(),
+        });
+    }
+    // Too few are refused where they are joined with the rest.
+    match written.len() {
+        0 => Ok(made),
+        more => {
+            let reason = format!("there are {more} calibrated ranges too many");
+            Err(CompileError::Network { place: "the ranges".to_owned(), reason })
+        }
+    }
+}
+
+fn encode(weights: &BTreeMap<usize, LinearWeights>, public: &PublicNetwork) -> Result<Vec<u8>, CompileError> {
     let mut tensors: Vec<(String, Dtype, usize, Vec<u8>)> = Vec::with_capacity(2 * weights.len());
-    for (index, layer) in weights {
+    let is_written = |index: &usize| repeats::counterpart(public.repeats(), *index).is_none();
+    for (index, layer) in weights.iter().filter(|(index, _)| is_written(index)) {
         // Networks hold only weights that fit 32 bits.
         let weight: Vec<u8> = layer.weight().iter().flat_map(|&w| (w as i32).to_le_bytes()).collect();
-        let width = if are_wide { 16 } else { 8 };
+        let width = if public.is_wide() { 16 } else { 8 };
         let bias: Vec<u8> =
             layer.bias().iter().flat_map(|b| b.to_le_bytes().into_iter().take(width)).collect();
         if !weight.is_empty() {
@@ -122,6 +147,12 @@ fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, Linear
             FixedOp::Bias { .. } => None,
             _ => continue,
         };
+        if let Some(first) = repeats::counterpart(public.repeats(), index) {
+            if let Some(shared) = weights.get(&first).cloned() {
+                weights.insert(index, shared);
+            }
+            continue;
+        }
         let bias = biases(&file, &format!("{index}.bias"), public.is_wide())?;
         let layer = match channels {
             Some(channels) => {

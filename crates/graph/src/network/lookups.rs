@@ -84,8 +84,7 @@ impl Network {
             made.push(FixedNode { inputs, accumulator, ..node.clone() }, self.seen(index + 1));
             places.push(made.nodes.len());
         }
-        let public = old.with_nodes(made.nodes)?;
-        Self::new(public, made.weights, &made.seen)
+        Self::repeating(old.input().clone(), made.nodes, old.ending(), made.weights, made.seen)
     }
 
     /// The ring for what a lookup takes, if it is smaller than the one that it is in.

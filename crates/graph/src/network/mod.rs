@@ -22,11 +22,13 @@ mod input;
 mod lookups;
 mod op;
 mod public;
+pub(crate) mod repeats;
 mod report;
 mod weights;
 
 use std::collections::BTreeMap;
 
+use crate::grid::GridFactor;
 use crate::{CompileError, Reached};
 pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
 pub use features::{Features, Preprocessing};
@@ -41,6 +43,9 @@ pub use weights::LinearWeights;
 
 /// The version of the compiled network's format that this build reads and writes.
 pub const FORMAT_VERSION: u32 = 7;
+
+/// The version of one with parts that repeat, which builds that read [`FORMAT_VERSION`] alone do not know.
+pub const REPEATING_FORMAT_VERSION: u32 = 8;
 
 /// A compiled network: the public half, and the model owner's weights and ranges.
 ///
@@ -70,6 +75,29 @@ impl Network {
         let bounds = propagate(&public, Some(&weights))?;
         let values = report::join(&public, &bounds, &weights, calibrated)?;
         Ok(Self { public, weights, values, set_aside: 0, made: 0, reached: None })
+    }
+
+    /// Joins the halves, and finds what repeats: a part whose iterations differ in nothing but in what they read. What calibration saw of a value is
+    /// what it saw of it in all iterations.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`CompileError::TooManyNodes`] where too few of them repeat.
+    pub(crate) fn repeating(
+        input: NetworkInput,
+        nodes: Vec<FixedNode>,
+        (output_scale, head): (Option<GridFactor>, Head),
+        weights: BTreeMap<usize, LinearWeights>,
+        mut calibrated: Vec<Calibrated>,
+    ) -> Result<Self, CompileError> {
+        let repeats = repeats::find(&nodes, &weights, &calibrated);
+        repeats::join_ranges(&repeats, &mut calibrated);
+        let public = PublicNetwork::with_repeats(input, nodes, repeats, output_scale, head)?;
+        Self::new(public, weights, &calibrated)
+    }
+
+    /// Gives every value of what repeats the range that it has over all iterations.
+    pub(crate) fn join_ranges(&self, calibrated: &mut [Calibrated]) {
+        repeats::join_ranges(self.public.repeats(), calibrated);
     }
 
     /// The network, compiled without a given number of its calibration samples.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::check::{check, check_limits};
-use super::{FORMAT_VERSION, FixedNode, FixedOp, NetworkInput, propagate};
+use super::repeats::{self, Written};
+use super::{FORMAT_VERSION, FixedNode, FixedOp, NetworkInput, REPEATING_FORMAT_VERSION, propagate};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::elementwise::FixedClip;
@@ -11,6 +12,7 @@ use crate::fixed::rescale;
 use crate::graph::check_version;
 use crate::grid::GridFactor;
 use crate::movement::{self, Source};
+use crate::repeats::Repeat;
 
 /// A fixed-point network without weights: input, operators, shapes, rings, shifts and, where the output policy needs it, the output's
 /// scale.
@@ -21,10 +23,14 @@ use crate::movement::{self, Source};
 pub struct PublicNetwork {
     input: NetworkInput,
     nodes: Vec<FixedNode>,
+    /// In order.
+    repeats: Vec<Repeat>,
     output_scale: Option<GridFactor>,
     head: Head,
     /// Follows from the rest: see [`PublicNetwork::limit`].
     limits: Vec<i128>,
+    /// Likewise: see [`PublicNetwork::users`].
+    users: Vec<Vec<usize>>,
 }
 
 /// What the float graph did with its scores at the end; the output policy decides what of it is computed.
@@ -51,8 +57,21 @@ impl PublicNetwork {
         output_scale: Option<GridFactor>,
         head: Head,
     ) -> Result<Self, CompileError> {
-        let mut network = Self { input, nodes, output_scale, head, limits: Vec::new() };
+        Self::with_repeats(input, nodes, Vec::new(), output_scale, head)
+    }
+
+    /// As [`Self::new`], of nodes some of which repeat.
+    pub(super) fn with_repeats(
+        input: NetworkInput,
+        nodes: Vec<FixedNode>,
+        repeats: Vec<Repeat>,
+        output_scale: Option<GridFactor>,
+        head: Head,
+    ) -> Result<Self, CompileError> {
+        let (limits, users) = (Vec::new(), Vec::new());
+        let mut network = Self { input, nodes, repeats, output_scale, head, limits, users };
         check(&network)?;
+        network.users = network.all_users();
         network.limits = network.all_limits();
         check_limits(&network)?;
         propagate(&network, None)?;
@@ -64,7 +83,7 @@ impl PublicNetwork {
     /// # Errors
     /// [`CompileError::Json`], [`CompileError::FormatVersion`] or [`CompileError::Network`].
     pub fn from_json(json: &str) -> Result<Self, CompileError> {
-        check_version("public network", FORMAT_VERSION, json)?;
+        check_version("public network", &FORMAT_VERSIONS, json)?;
         let file: PublicFile = serde_json::from_str(json)
             .map_err(|reason| CompileError::Json { what: "public network", reason: reason.to_string() })?;
         Self::try_from(file)
@@ -85,6 +104,22 @@ impl PublicNetwork {
         &self.input
     }
 
+    /// The parts of the nodes that repeat, in order: a recurrent layer's steps, which have weights, tables and shifts in common.
+    #[must_use]
+    pub fn repeats(&self) -> &[Repeat] {
+        &self.repeats
+    }
+
+    /// The version of its files.
+    pub(super) const fn format_version(&self) -> u32 {
+        if self.repeats.is_empty() { FORMAT_VERSION } else { REPEATING_FORMAT_VERSION }
+    }
+
+    /// What the public scale of the output is and how the float graph ended.
+    pub(super) const fn ending(&self) -> (Option<GridFactor>, Head) {
+        (self.output_scale, self.head)
+    }
+
     /// The nodes in order; the last one's value is the output.
     #[must_use]
     pub fn nodes(&self) -> &[FixedNode] {
@@ -101,11 +136,6 @@ impl PublicNetwork {
     #[must_use]
     pub(super) fn without_output_scale(self) -> Self {
         Self { output_scale: None, ..self }
-    }
-
-    /// The network with other nodes, and the same input and output.
-    pub(super) fn with_nodes(&self, nodes: Vec<FixedNode>) -> Result<Self, CompileError> {
-        Self::new(self.input.clone(), nodes, self.output_scale, self.head)
     }
 
     /// The number of output scores.
@@ -152,8 +182,7 @@ impl PublicNetwork {
 
     /// The nodes that use value `value`, in order.
     pub fn users(&self, value: usize) -> impl Iterator<Item = usize> + '_ {
-        let uses = move |node: &usize| self.nodes[*node].inputs.contains(&value);
-        (value..self.nodes.len()).filter(uses)
+        self.users[value].iter().copied()
     }
 
     /// The value behind node `node`, a `Clip`, that is largest where its bound binds, and that largest integer: the value that is rescaled,
@@ -190,6 +219,19 @@ impl PublicNetwork {
         })
     }
 
+    /// The nodes that use each value.
+    fn all_users(&self) -> Vec<Vec<usize>> {
+        let mut users = vec![Vec::new(); self.nodes.len() + 1];
+        for (node, FixedNode { inputs, .. }) in self.nodes.iter().enumerate() {
+            for input in inputs {
+                if users[*input].last() != Some(&node) {
+                    users[*input].push(node);
+                }
+            }
+        }
+        users
+    }
+
     /// The limit of every value, the last first: a value's shift is the largest of those behind its users.
     fn all_limits(&self) -> Vec<i128> {
         let mut shifts = vec![0; self.nodes.len() + 1];
@@ -213,7 +255,10 @@ impl PublicNetwork {
 struct PublicFile {
     format_version: u32,
     input: NetworkInput,
+    /// Those that repeat once.
     nodes: Vec<FixedNode>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    repeats: Vec<Written>,
     /// Over the input's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     output_scale: Option<GridFactor>,
@@ -224,18 +269,25 @@ impl TryFrom<PublicFile> for PublicNetwork {
     type Error = CompileError;
 
     fn try_from(file: PublicFile) -> Result<Self, CompileError> {
-        match file.format_version {
-            FORMAT_VERSION => Self::new(file.input, file.nodes, file.output_scale, file.head),
-            found => {
-                Err(CompileError::FormatVersion { what: "public network", found, expected: FORMAT_VERSION })
-            }
+        let PublicFile { format_version, input, nodes, repeats, output_scale, head } = file;
+        let expected = if repeats.is_empty() { FORMAT_VERSION } else { REPEATING_FORMAT_VERSION };
+        if format_version != expected {
+            let found = format_version;
+            return Err(CompileError::FormatVersion { what: "public network", found, expected });
         }
+        let (nodes, repeats) = repeats::read(nodes, &repeats)?;
+        Self::with_repeats(input, nodes, repeats, output_scale, head)
     }
 }
 
+/// The versions that this build reads.
+pub(super) const FORMAT_VERSIONS: [u32; 2] = [FORMAT_VERSION, REPEATING_FORMAT_VERSION];
+
 impl From<PublicNetwork> for PublicFile {
     fn from(network: PublicNetwork) -> Self {
-        let PublicNetwork { input, nodes, output_scale, head, limits: _ } = network;
-        Self { format_version: FORMAT_VERSION, input, nodes, output_scale, head }
+        let format_version = network.format_version();
+        let PublicNetwork { input, nodes, repeats, output_scale, head, .. } = network;
+        let (nodes, repeats) = repeats::write(nodes, &repeats);
+        Self { format_version, input, nodes, repeats, output_scale, head }
     }
 }

@@ -4,13 +4,13 @@
 //! convolution of one tap over all pieces. Sigmoids and hyperbolic tangents of what comes from one value, as gates, become one sigmoid:
 //! tanh(x) = 2 sigmoid(2 x) - 1.
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 use super::leftover::uniform;
 use super::{Draft, constant};
 use crate::CompileError;
 use crate::elementwise::Function;
-use crate::graph::{MAX_INPUTS, Node, Op, infer};
+use crate::graph::{MAX_INPUTS, Node, Op, infer_added};
 use crate::movement;
 use crate::tensor::Tensor;
 
@@ -33,7 +33,8 @@ fn find(
     passes: &dyn Fn(&Draft, usize) -> bool,
     alike: &dyn Fn(&Draft, usize, usize) -> bool,
 ) -> Option<Vec<usize>> {
-    let (places, levels) = (places(draft), levels(draft));
+    let places = places(draft);
+    let levels = levels(draft, &places);
     let source = |index: usize| {
         let mut value = &draft.graph.nodes[index].inputs[0];
         while let Some(&before) = places.get(value.as_str())
@@ -56,14 +57,13 @@ fn find(
 }
 
 /// The place of the node that makes each value.
-fn places(draft: &Draft) -> BTreeMap<&str, usize> {
+fn places(draft: &Draft) -> HashMap<&str, usize> {
     draft.graph.nodes.iter().enumerate().map(|(index, node)| (node.name.as_str(), index)).collect()
 }
 
 /// For each node, how many come one after another before it, itself included, for which parties speak. Of two with as many none comes before the
 /// other.
-fn levels(draft: &Draft) -> Vec<usize> {
-    let places = places(draft);
+fn levels(draft: &Draft, places: &HashMap<&str, usize>) -> Vec<usize> {
     let mut levels: Vec<usize> = Vec::with_capacity(draft.graph.nodes.len());
     for node in &draft.graph.nodes {
         let before = node.inputs.iter().filter_map(|input| places.get(input.as_str()));
@@ -235,9 +235,10 @@ fn replace(draft: &mut Draft, members: &[usize], made: Made) -> Result<(), Compi
         index += 1;
         !members.contains(&(index - 1))
     });
+    // The others' are as they were.
+    infer_added(&made.0, &mut draft.shapes, &draft.tensors)?;
     draft.graph.nodes.extend(made.0);
     sort(draft);
-    draft.shapes = infer(&draft.graph, &draft.tensors)?;
     Ok(())
 }
 
@@ -263,5 +264,6 @@ fn sort(draft: &mut Draft) {
             }
         }
     }
-    draft.graph.nodes = order.into_iter().map(|index| nodes[index].clone()).collect();
+    let mut nodes: Vec<_> = std::mem::take(&mut draft.graph.nodes).into_iter().map(Some).collect();
+    draft.graph.nodes = order.into_iter().filter_map(|index| nodes[index].take()).collect();
 }

@@ -28,9 +28,11 @@ impl LayerBits {
     /// The same for all, but one less for the first `fewer` of the layers, those that take the most elements.
     pub(super) fn with_fewer(items: &[Item<'_>], options: &QuantizationOptions, fewer: usize) -> Self {
         let mut layers = Self::uniform(items, options);
-        for layer in largest_first(items).into_iter().take(fewer) {
-            layers.activations[layer] -= 1;
-            layers.weights[layer] -= 1;
+        let mut has_fewer = vec![false; items.len()];
+        largest_first(items).into_iter().take(fewer).for_each(|layer| has_fewer[layer] = true);
+        for (index, _) in items.iter().enumerate().filter(|(_, item)| has_fewer[item.class]) {
+            layers.activations[index] -= 1;
+            layers.weights[index] -= 1;
         }
         layers
     }
@@ -47,9 +49,10 @@ pub(super) fn options_for(bits: u32, options: &QuantizationOptions) -> Quantizat
     }
 }
 
-/// The layers, that with the most input elements first: their rescales cost the most.
+/// The layers, that with the most input elements first: their rescales cost the most. Those that are quantised as one are one, by the first.
 pub(super) fn largest_first(items: &[Item<'_>]) -> Vec<usize> {
-    let is_layer = |index: &usize| matches!(items[*index].action, Action::Layer { .. });
+    let is_layer =
+        |index: &usize| items[*index].class == *index && matches!(items[*index].action, Action::Layer { .. });
     let elements = |index: &usize| {
         // The network's input is not rescaled, whatever its size.
         let made_by = items[*index].inputs[0].checked_sub(1);

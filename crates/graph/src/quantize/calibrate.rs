@@ -62,6 +62,18 @@ pub(super) struct Seen {
     pub(super) typical: Range,
 }
 
+impl Seen {
+    /// What is known of two values that are quantised as one.
+    pub(super) fn hull(self, other: Self) -> Self {
+        let [low, high] = self.ends;
+        Self {
+            range: self.range.hull(other.range),
+            ends: [low.min(other.ends[0]), high.max(other.ends[1])],
+            typical: self.typical.hull(other.typical),
+        }
+    }
+}
+
 /// The samples of a calibration, each with its number.
 pub(super) type Samples<'s> = Vec<(usize, &'s [f32])>;
 

@@ -118,8 +118,9 @@ impl Choice<'_> {
             for slack in SLACK {
                 let lowered = lower(&self.source, &structure, slack, &least)?;
                 let provisional = lowered.network(self.head, None)?;
-                let Measured { ranges, scores, made } =
+                let Measured { mut ranges, scores, made } =
                     integer_ranges(&provisional, &self.samples, &self.made, self.tracer)?;
+                provisional.join_ranges(&mut ranges);
                 let mut overflows = overflows(&provisional, &ranges);
                 if overflows.is_empty() {
                     let network = self.narrowed(lowered.network(self.head, Some(&ranges))?)?;
@@ -145,7 +146,10 @@ impl Choice<'_> {
                 return Err(refuse_all());
             }
             for (group, ring, error) in refused {
-                least[group] = least[group].max(self.beyond(ring).ok_or(error)?);
+                let next = self.beyond(ring).ok_or(error)?;
+                for group in structure.alike(self.source.items, group) {
+                    least[group] = least[group].max(next);
+                }
             }
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct Item<'a> {
     pub(super) shape: Vec<usize>,
     /// Its calibrated output.
     pub(super) seen: Seen,
+    /// The first item of those that are quantised as one, as those of all steps of a recurrent layer.
+    pub(super) class: usize,
 }
 
 /// What an item does.
@@ -120,7 +122,8 @@ pub(super) fn items<'a>(draft: &'a Draft, seen: &[Seen]) -> Result<Vec<Item<'a>>
         let (name, shape, seen) = (node.name.clone(), draft.shapes[&node.name].clone(), seen[index + 1]);
         let inputs = node.inputs.iter().map(|name| values[name.as_str()]).collect();
         let operator = node.op.name();
-        items.push(Item { name, operator, action: translate(draft, index)?, inputs, shape, seen });
+        let action = translate(draft, index)?;
+        items.push(Item { name, operator, action, inputs, shape, seen, class: index });
         values.insert(&node.name, items.len());
     }
     if !items.iter().any(|item: &Item<'_>| matches!(item.action, Action::Layer { .. } | Action::Bias { .. }))

@@ -23,6 +23,7 @@ mod prepared;
 mod primes;
 mod reach;
 mod search;
+mod steps;
 mod structure;
 mod trace;
 

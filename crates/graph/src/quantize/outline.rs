@@ -1,6 +1,7 @@
 //! What fixed point would make of a graph, as far as its operators and shapes tell: before any sample is looked at.
 
 use super::item::{Action, translate};
+use super::steps;
 use crate::CompileError;
 use crate::graph::Graph;
 use crate::network::FixedOp;
@@ -46,6 +47,7 @@ pub fn outline(
     } else {
         pass::prepare(graph, tensors)?
     };
+    steps::check_count(&draft)?;
     let mut outline =
         Outline { outputs: draft.shapes[&draft.graph.output].iter().product(), ..Outline::default() };
     for (index, node) in draft.graph.nodes.iter().enumerate() {

@@ -10,7 +10,7 @@ use super::fits::Fits;
 use super::item::{Action, Item, items, only_polynomials};
 use super::lower::Source;
 use super::trace::{Calibration, Tracer};
-use super::{QuantizationOptions, made, outlier};
+use super::{QuantizationOptions, made, outlier, steps};
 use crate::fit;
 use crate::float::FloatExecutor;
 use crate::graph::{Graph, Node, Op};
@@ -58,6 +58,7 @@ impl<'c> Prepared<'c> {
         let Calibration { samples: calibration, tracer } = calibration;
         let input = prepare_input(graph, tensors, calibration, options)?;
         let CodedInput { mut draft, head, samples: coded, coding } = input;
+        steps::check_count(&draft)?;
         if !options.rescales {
             pass::layers::make_all(&mut draft)?;
         }
@@ -153,8 +154,10 @@ impl<'c> Prepared<'c> {
         options: &QuantizationOptions,
     ) -> Result<Part<'p>, CompileError> {
         let seen = self.observed.seen(&samples);
-        let items = items(&self.draft, &seen)?;
-        if !options.rescales {
+        let mut items = items(&self.draft, &seen)?;
+        if options.rescales {
+            steps::join(&mut items, &self.draft);
+        } else {
             only_polynomials(&items)?;
         }
         let fits = Fits::new(&self.draft, &items)?;

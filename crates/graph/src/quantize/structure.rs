@@ -1,5 +1,7 @@
 //! Where values are rescaled and which of them share a ring: what follows from the graph alone, before any scale is chosen.
 
+use std::collections::BTreeSet;
+
 use super::QuantizationOptions;
 use super::item::{Action, Item};
 use super::normalised::{normalised, vanishes};
@@ -110,6 +112,23 @@ impl Structure {
     /// The group of a value as its item makes it.
     pub(super) fn group_before(&self, value: usize) -> usize {
         self.before[value]
+    }
+
+    /// The groups that this one stands for: its own, and those of values that are quantised as one with a value in it.
+    pub(super) fn alike(&self, items: &[Item], group: usize) -> BTreeSet<usize> {
+        let of = |index: usize| [self.before[index + 1], self.behind[index + 1]];
+        let mut classes = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let places = of(index).map(|of| of == group);
+            classes.extend((0..2).filter(|place| places[*place]).map(|place| (item.class, place)));
+        }
+        let alike = |(index, item): (usize, &Item)| {
+            let places = (0..2).filter(|place| classes.contains(&(item.class, *place)));
+            places.map(|place| of(index)[place]).collect::<Vec<_>>()
+        };
+        let mut groups: BTreeSet<usize> = items.iter().enumerate().flat_map(alike).collect();
+        groups.insert(group);
+        groups
     }
 
     /// The group of a value as its users take it.

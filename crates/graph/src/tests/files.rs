@@ -105,11 +105,11 @@ fn nodes_that_use_later_values_or_that_nobody_uses_are_refused() {
 fn no_nodes_and_too_many_are_refused() {
     let mut public: serde_json::Value = serde_json::from_str(&network().public().to_json().unwrap()).unwrap();
     let last = public["nodes"].as_array().unwrap().last().unwrap().clone();
-    public["nodes"] = vec![last; 4097].into();
+    public["nodes"] = vec![last; 16385].into();
     let too_many = PublicNetwork::from_json(&public.to_string()).unwrap_err();
-    assert_eq!(too_many, CompileError::TooManyNodes { nodes: 4097, most: 4096 });
-    assert_eq!(too_many.to_string(), "the network takes 4097 operations, at most 4096 are allowed");
-    public["nodes"].as_array_mut().unwrap().truncate(4096);
+    assert_eq!(too_many, CompileError::TooManyNodes { nodes: 16385, most: 16384 });
+    assert_eq!(too_many.to_string(), "the network takes 16385 operations, at most 16384 are allowed");
+    public["nodes"].as_array_mut().unwrap().truncate(16384);
     assert!(matches!(PublicNetwork::from_json(&public.to_string()), Err(CompileError::Network { .. })));
     public["nodes"] = serde_json::json!([]);
     let none = PublicNetwork::from_json(&public.to_string()).unwrap_err();

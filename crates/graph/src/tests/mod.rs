@@ -19,6 +19,7 @@ mod powers_of_two;
 mod precision;
 mod public_half;
 mod refusals;
+mod repeating;
 mod saturation;
 mod smooth;
 mod traces;

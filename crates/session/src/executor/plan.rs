@@ -38,6 +38,7 @@ pub type ServedModel = PartyPlan<Server>;
 
 pub(super) struct PartyStep<P> {
     pub(super) name: String,
+    pub(super) node: String,
     pub(super) protocol: &'static str,
     /// How long its material can be kept.
     pub(super) lifetime: Lifetime,
@@ -53,7 +54,7 @@ impl ClientPlan {
         let (built, parts) = (plan.build()?, Parts::public(network));
         // All layers ask before the first receives, so that the offline phase is one round.
         let runs = built.runs()?;
-        Self::of(built, runs, |step| step.built.client(&step.name, &parts))
+        Self::of(built, runs, |step| step.built.client(&step.node, &parts))
     }
 }
 
@@ -85,7 +86,7 @@ impl ServedModel {
         let (built, parts) = (plan.build()?, Parts::private(network, shared));
         // Layer by layer: while one is answered, the requests of the next arrive.
         let runs = (0..built.visits().len()).map(|visit| visit..visit + 1).collect();
-        Self::of(built, runs, |step| step.built.server(&step.name, &parts))
+        Self::of(built, runs, |step| step.built.server(&step.node, &parts))
     }
 }
 
@@ -121,9 +122,10 @@ impl<P> PartyPlan<P> {
         };
         let (steps, visits) = built.into_parts();
         let make = |step: BuiltStep| {
-            let (name, protocol, lifetime) = (step.name.clone(), step.protocol, step.needs()?.material);
+            let (name, node) = (step.name.clone(), step.node.clone());
+            let (protocol, lifetime) = (step.protocol, step.needs()?.material);
             let step = make(step).map_err(ExecutionError::step(&name))?;
-            Ok(PartyStep { name, protocol, lifetime, step })
+            Ok(PartyStep { name, node, protocol, lifetime, step })
         };
         let steps = steps.into_iter().map(make).collect::<Result<Vec<_>, ExecutionError>>()?;
         let last_reads = last_reads(&visits);
@@ -151,12 +153,18 @@ impl<P> PartyPlan<P> {
     /// How far all steps have come, those of the offline phase first: over all predictions of all sessions that share this plan.
     #[must_use]
     pub fn progress(&self) -> Vec<StepProgress> {
+        let mut visits = vec![0_u64; self.steps.len()];
+        for visit in &self.visits {
+            if let Action::Step(number) = visit.action {
+                visits[number] += 1;
+            }
+        }
         let steps = self.steps.iter().enumerate();
+        let visits = &visits;
         let of = |phase| {
             steps.clone().map(move |(number, PartyStep { name, protocol, .. })| {
-                let visits = self.visits.iter().filter(|visit| visit.action == Action::Step(number)).count();
                 let read = self.progress.read(number, phase);
-                StepProgress { name: name.clone(), protocol, visits: visits as u64, ..read }
+                StepProgress { name: name.clone(), protocol, visits: visits[number], ..read }
             })
         };
         of(Phase::Offline).chain(of(Phase::Online)).collect()

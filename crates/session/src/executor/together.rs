@@ -19,8 +19,10 @@ use super::{ClientPlan, ClientSession, ExecutionError, Outcome, Prepared, Served
 /// What a step makes, both shares together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Together {
-    /// The step's name.
+    /// The name of the step's node: of what repeats, of that in the first iteration.
     pub name: String,
+    /// The iteration.
+    pub iteration: usize,
     /// The step's protocol.
     pub protocol: &'static str,
     /// The ring that it is shared in.
@@ -69,9 +71,11 @@ pub fn together(
         return Err(ExecutionError::Mismatch { what: "a plan without an output" });
     };
     let meet = |((visit, mine), (_, theirs)): (&(usize, Share), &(usize, Share))| {
-        let (_, step) = client_plan.step_of(&client_plan.visits[*visit])?;
+        let visit = &client_plan.visits[*visit];
+        let (_, step) = client_plan.step_of(visit)?;
         let integers = mine.reveal(theirs).ok()?;
-        Some(Together { name: step.name.clone(), protocol: step.protocol, ring: mine.ring(), integers })
+        let (name, iteration, protocol) = (step.node.clone(), visit.iteration, step.protocol);
+        Some(Together { name, iteration, protocol, ring: mine.ring(), integers })
     };
     let made = mine.shares.iter().zip(&theirs.shares).filter_map(meet).collect();
     Ok((outcome, made))

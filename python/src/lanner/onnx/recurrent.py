@@ -20,6 +20,9 @@ from lanner.onnx.terms import Array
 #: How many directions each value of the attribute has, and which of them go from the last step to the first.
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
+#: So many steps are written as one that repeats: `FEWEST_TIMES` of `crates/graph/src/repeats.rs`, and the first ones.
+_MANY = 8
+
 
 @lowers("LSTM", "GRU", "RNN")
 def lower_recurrent(node: Node, graph: GraphBuilder) -> tuple[Wire | None, ...]:
@@ -68,13 +71,21 @@ def _run(node: Node, graph: GraphBuilder, x: Wire, direction: Direction) -> _Run
     """Run one direction over all steps."""
     steps, inputs = x.shape
     order = range(steps)[::-1] if direction.is_reverse else range(steps)
+
+    def named(place: int) -> str:
+        return f"{direction.name}/t{place}"
+
+    def taken(place: int) -> Wire:
+        graph.enter(f"{named(place)}/x")
+        return graph.reshape(graph.slice(x, (range(place, place + 1), range(inputs))), (inputs,))
+
+    # In front of all steps, whose operations are then the same in each, as far as they are many enough to be told once.
+    ahead = {place: taken(place) for place in order} if steps >= _MANY else {}
     states: dict[int, Wire] = {}
     state = State(direction.hidden, direction.cell)
     for place in order:
-        name = f"{direction.name}/t{place}"
-        graph.enter(f"{name}/x")
-        taken = graph.reshape(graph.slice(x, (range(place, place + 1), range(inputs))), (inputs,))
-        state = CELLS[node.operator](Step(graph, direction, name, taken), state)
+        read = ahead[place] if ahead else taken(place)
+        state = CELLS[node.operator](Step(graph, direction, named(place), read), state)
         states[place] = as_wire(state.hidden)
     return _Run([states[place] for place in range(steps)], state)
 

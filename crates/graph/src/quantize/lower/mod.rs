@@ -26,7 +26,6 @@ use crate::fit;
 use crate::grid::GridFactor;
 use crate::network::{
     Bound, Calibrated, Evidence, FixedNode, FixedOp, FunctionFit, Head, LinearWeights, Network, NetworkInput,
-    PublicNetwork,
 };
 use crate::pass::Draft;
 
@@ -144,8 +143,6 @@ impl Lowered {
         head: Head,
         measured: Option<&[Calibrated]>,
     ) -> Result<Network, CompileError> {
-        let public =
-            PublicNetwork::new(self.input.clone(), self.nodes.clone(), Some(self.output_scale), head)?;
         let unseen = |(value, &scale): (usize, &f64)| {
             let node = value.checked_sub(1);
             let weight_error = node.and_then(|node| self.errors.get(&node)).copied();
@@ -153,8 +150,10 @@ impl Lowered {
             let saturates = node.is_some_and(|node| self.saturating.contains(&node));
             Calibrated { scale, low: 0, high: 0, weight_error, function, saturates }
         };
-        let unmeasured: Vec<Calibrated> = self.scales.iter().enumerate().map(unseen).collect();
-        Network::new(public, self.weights.clone(), measured.unwrap_or(&unmeasured))
+        let seen =
+            measured.map_or_else(|| self.scales.iter().enumerate().map(unseen).collect(), <[_]>::to_vec);
+        let ending = (Some(self.output_scale), head);
+        Network::repeating(self.input.clone(), self.nodes.clone(), ending, self.weights.clone(), seen)
     }
 }
 
@@ -173,7 +172,19 @@ pub(super) fn lower(
     let mut began = BTreeMap::new();
     loop {
         match builder.build() {
-            Ok(()) => return builder.finish(),
+            Ok(()) => {
+                let uneven = builder.uneven();
+                if uneven.is_empty() {
+                    return builder.finish();
+                }
+                for (group, ring) in uneven {
+                    builder.least[group] = builder.least[group].max(ring);
+                    // Nothing depends on a ring that no item chose.
+                    if builder.rings[group].is_some() {
+                        builder.go_back(group);
+                    }
+                }
+            }
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Narrow { group, next, error }) => {
                 if next >= source.options.accumulators.len() {
@@ -186,14 +197,19 @@ pub(super) fn lower(
                 let rings = &source.options.accumulators;
                 let began = *began.entry(group).or_insert(next.saturating_sub(1));
                 let is_near = |ring: &Accumulator| ring.bits() <= rings[began].bits() + MOST_BITS_FOR_A_PROOF;
-                builder.least[group] = if rings.get(next).is_some_and(is_near) {
-                    next
+                if rings.get(next).is_some_and(is_near) {
+                    builder.least[group] = next;
+                    builder.go_back(group);
                 } else {
-                    // The first that has room for what calibration saw must do.
-                    builder.unproved.insert(index);
-                    least[group]
-                };
-                builder.go_back(group);
+                    // The first that has room for what calibration saw must do, for all that are quantised as one.
+                    let class = source.items[index].class;
+                    let all = source.items.iter().enumerate().filter(|(_, item)| item.class == class);
+                    builder.unproved.extend(all.map(|(index, _)| index));
+                    for group in structure.alike(source.items, group) {
+                        builder.least[group] = least[group];
+                        builder.go_back(group);
+                    }
+                }
             }
         }
     }
@@ -355,6 +371,32 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// The groups of values that are quantised as one with others of larger rings, with the ring that all of them must have.
+    fn uneven(&self) -> BTreeMap<usize, usize> {
+        let items = self.source.items;
+        let of =
+            |index: usize| [self.structure.group_before(index + 1), self.structure.group_behind(index + 1)];
+        let mut largest = BTreeMap::new();
+        for (index, item) in items.iter().enumerate() {
+            for (place, group) in of(index).into_iter().enumerate() {
+                let ring: &mut Option<usize> = largest.entry((item.class, place)).or_default();
+                *ring = (*ring).max(self.ring_number(group));
+            }
+        }
+        let mut uneven = BTreeMap::new();
+        for (index, item) in items.iter().enumerate() {
+            for (place, group) in of(index).into_iter().enumerate() {
+                let Some(largest) = largest[&(item.class, place)] else { continue };
+                let is_smaller = self.ring_number(group).is_some_and(|ring| ring < largest);
+                if is_smaller && self.least[group] < largest {
+                    let ring = uneven.entry(group).or_insert(largest);
+                    *ring = largest.max(*ring);
+                }
+            }
+        }
+        uneven
+    }
+
     /// Takes back the item that chose a group's ring and all behind it: nothing before depends on the ring.
     fn go_back(&mut self, group: usize) {
         let chooser = self.chosen.iter().find(|&&(_, chosen)| chosen == group);
@@ -418,14 +460,19 @@ impl<'a> Builder<'a> {
 
     fn ring_or_smallest(&self, group: usize, name: &str) -> Result<Accumulator, CompileError> {
         let rings = &self.source.options.accumulators;
-        let chosen = self.rings[group].map(|ring| rings[ring]);
-        let need = self.needs[group];
-        let smallest = || rings[self.least[group]..].iter().copied().find(|ring| need <= ring.limit(0));
-        chosen.or_else(smallest).ok_or_else(|| CompileError::RangeOverflow {
+        let ring = self.ring_number(group).map(|ring| rings[ring]);
+        ring.ok_or_else(|| CompileError::RangeOverflow {
             node: name.to_owned(),
-            bound: need,
+            bound: self.needs[group],
             limit: rings.last().map_or(0, |ring| ring.limit(0)),
         })
+    }
+
+    /// The number of the ring that a group has, or will have if nothing else chooses one.
+    fn ring_number(&self, group: usize) -> Option<usize> {
+        let (rings, need) = (&self.source.options.accumulators, self.needs[group]);
+        let smallest = || (self.least[group]..rings.len()).find(|ring| need <= rings[*ring].limit(0));
+        self.rings[group].or_else(smallest)
     }
 
     /// The place of a value; items use only earlier values.
