@@ -153,6 +153,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         allow_imprecise: false,
         replace_relu: false,
         reveal_saturation: false,
+        proved_ranges: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

@@ -90,7 +90,7 @@ impl Accumulator {
         self.modulus.is_power_of_two()
     }
 
-    /// The largest absolute value that the nonlinear protocols handle before a rescale by `shift` bits (0: none).
+    /// The largest absolute value that the nonlinear protocols handle before a rescale by `shift` bits (0: none), whatever they compute of it.
     ///
     /// Modulo a prime of b bits, with h = min(p - 2^(b-1), 2^(b-1)), |x| < h - 2^(shift-1): the top bit of the b-bit two's complement is
     /// then the sign, and the rounding constant cannot change it. Modulo 2^l, |x| < 2^(l-2) - 2^shift - 1: whatever a rescale adds, what
@@ -98,13 +98,18 @@ impl Accumulator {
     #[must_use]
     pub const fn limit(self, shift: u32) -> i128 {
         if self.is_power_of_two() {
-            let shift = if shift < 62 { shift } else { 62 };
-            return (1_i128 << (self.bits - 2)) - (1_i128 << shift) - 2;
+            return room_below(self.bits - 2, shift);
         }
         let half = 1_i128 << (self.bits - 1);
         let below = self.modulus as i128 - half;
         let smaller = if below < half { below } else { half };
         smaller - rounding_constant(shift) as i128 - 1
+    }
+
+    /// The same where no differences of two values are taken: modulo 2^l, |x| < 2^(l-1) - 2^shift - 1, so that the top bit is the sign.
+    #[must_use]
+    pub const fn limit_without_differences(self, shift: u32) -> i128 {
+        if self.is_power_of_two() { room_below(self.bits - 1, shift) } else { self.limit(shift) }
     }
 
     /// The most bits, sign included, of the weights of a layer with sums here: the noise of a layer modulo a power of two grows with its
@@ -201,6 +206,12 @@ impl From<Accumulator> for Modulus {
     fn from(ring: Accumulator) -> Self {
         ring.factors().map_or(Self::Whole(ring.modulus as u64), |primes| Self::Product(primes.to_vec()))
     }
+}
+
+/// The largest x below `2^bits - 2^shift - 1`.
+const fn room_below(bits: u32, shift: u32) -> i128 {
+    let shift = if shift < 62 { shift } else { 62 };
+    (1_i128 << bits) - (1_i128 << shift) - 2
 }
 
 /// 2^(shift-1), or 0 for no shift; saturates far outside any ring.
@@ -304,6 +315,25 @@ mod tests {
             }
             assert!(ring.limit(ring.bits() - 2) < 0);
         }
+    }
+
+    /// Both ways of rounding, after a layer that is off by one, leave the sign in the top bit of the ring that is left.
+    #[test]
+    fn rescaled_values_of_which_no_differences_are_taken_keep_their_sign() {
+        for ring in Accumulator::powers_of_two() {
+            for shift in 0..ring.bits() - 2 {
+                let limit = ring.limit_without_differences(shift);
+                assert!(limit > ring.limit(shift) && limit < (ring.modulus() / 2) as i128);
+                let half = 1_i128 << (ring.bits() - shift - 1);
+                for off in [-1, 0, 1] {
+                    let (low, high) = (-limit + off, limit + off);
+                    let faithful = i128::from(shift > 0);
+                    assert!((high >> shift) + faithful < half && low >> shift >= -half);
+                }
+            }
+        }
+        let prime = Accumulator::PRIMES[1];
+        assert_eq!(prime.limit_without_differences(7), prime.limit(7));
     }
 
     #[test]

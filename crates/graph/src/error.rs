@@ -120,6 +120,12 @@ pub enum CompileError {
         /// What to do about it.
         fix: Box<str>,
     },
+    /// A range that is to be proved, and that no ring has room to prove.
+    #[error("`{node}` may leave its ring on some accepted input: no ring has room for all that it can be")]
+    Unproved {
+        /// The first such node.
+        node: String,
+    },
     /// The calibration samples cannot be used.
     #[error("calibration samples: {reason}")]
     Calibration {
@@ -190,6 +196,9 @@ impl CompileError {
             Self::NoLayer => "compute it in the clear",
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
             Self::RangeOverflow { .. } => "normalise its weights or ask for fewer bits",
+            Self::Unproved { .. } => {
+                "bound what comes before it, as a ReLU or ReLU6 does, or take it without proved ranges"
+            }
             Self::Precision { fix, .. } => fix,
             Self::Calibration { fix, .. } => fix,
             Self::InputRange { .. } => "give two numbers with 0 between them, not both 0",

@@ -100,8 +100,8 @@ impl Job<'_> {
     /// The modes in whose rings networks are tried.
     fn modes(&self) -> Result<Vec<Mode>> {
         let mut modes = vec![USUAL, Mode::Tabula(tabula::Rounding::Exact), Mode::Falcon, Mode::Gazelle];
-        // No other policy lets the client see scores.
-        if self.options.policy()? == Policy::Logits {
+        // No other policy lets the client see scores, and where values stay encrypted nothing is proved of all inputs.
+        if self.options.policy()? == Policy::Logits && !self.options.proved_ranges {
             modes.push(Mode::Spectral);
         }
         modes.retain(|mode| self.options.batch <= mode.most_samples());
@@ -214,7 +214,8 @@ impl Job<'_> {
     }
 }
 
-const WITHOUT: &str = "compile without --reveal-saturation, or with mode gazelle, falcon or tabula";
+const WITHOUT: &str =
+    "compile without --reveal-saturation, with mode gazelle, falcon or tabula, or with --proved-ranges";
 
 /// The bytes that a prediction takes, both ways, its offline phase included.
 fn bytes(

@@ -16,9 +16,9 @@ use crate::{Error, ErrorKind};
 
 impl From<CompileError> for Error {
     fn from(error: CompileError) -> Self {
-        use CompileError::{Precision, RangeOverflow, Shape, UnknownTensor, UnsupportedOp, Wiring};
+        use CompileError::{Precision, RangeOverflow, Shape, UnknownTensor, Unproved, UnsupportedOp, Wiring};
         let kind = match error {
-            UnsupportedOp { .. } => ErrorKind::Unsupported,
+            UnsupportedOp { .. } | Unproved { .. } => ErrorKind::Unsupported,
             CompileError::Calibration { .. } => ErrorKind::Input,
             CompileError::Tracing { .. } => ErrorKind::Transport,
             CompileError::Option { .. }
@@ -32,6 +32,7 @@ impl From<CompileError> for Error {
             | Wiring { node, .. }
             | UnknownTensor { node, .. }
             | RangeOverflow { node, .. }
+            | Unproved { node }
             | Precision { node, .. } => node.clone(),
             _ => String::new(),
         };

@@ -146,6 +146,7 @@ impl Model {
             allow_imprecise: false,
             replace_relu: false,
             reveal_saturation: false,
+            proved_ranges: false,
             batch: 1,
             input_range: match entry.scale {
                 InputScale::Stated { low, high, .. } => Some([low, high]),

@@ -58,6 +58,10 @@ pub struct CompileOptions {
     /// compiler's own: where none did, the result is that of the network without bounds.
     #[serde(default)]
     pub reveal_saturation: bool,
+    /// Whether no accepted input may take a value out of its ring, in any mode: activations saturate, rings are as large as proofs ask, and what has no
+    /// proof is refused. Otherwise that holds as far as rings have room in modes `gazelle`, `falcon` and `tabula`, and elsewhere of what calibration saw.
+    #[serde(default)]
+    pub proved_ranges: bool,
     /// How many samples a request holds, packed into the same ciphertexts: a power of two, and one alone but in modes `gazelle`, `cheetah`,
     /// `auto` and `spectral`.
     #[serde(default = "one")]
@@ -319,10 +323,25 @@ impl CompileOptions {
             Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
             Mode::Spectral => QuantizationOptions::without_rescales(),
         };
+        if self.proved_ranges && (mode == Mode::Spectral || self.kept_bits.is_some()) {
+            let what =
+                if mode == Mode::Spectral { "values that stay encrypted" } else { "bits that lookups keep" };
+            let error =
+                Error::new(ErrorKind::Misuse, format!("{what} leave no room for proofs of all ranges"));
+            return Err(error.at("proved_ranges").fix("leave it out, or compile with mode cheetah"));
+        }
         let (input_range, public_preprocessing) = (self.input_range, self.public_preprocessing);
         let output_unit =
             self.digits.filter(|_| self.output == "value").map(|digits| 0.1_f64.powi(digits as i32));
-        Ok(QuantizationOptions { input_range, public_preprocessing, output_unit, ..options })
+        let (proves, saturates) = (self.proved_ranges, options.saturates || self.proved_ranges);
+        Ok(QuantizationOptions {
+            input_range,
+            public_preprocessing,
+            output_unit,
+            proves,
+            saturates,
+            ..options
+        })
     }
 
     /// The output policy.

@@ -48,6 +48,8 @@ fn options(precision: Precision) -> CompileOptions {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        reveal_saturation: false,
+        proved_ranges: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

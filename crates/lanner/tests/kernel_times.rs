@@ -37,6 +37,7 @@ fn compile(mode: &str, kernels: Option<String>) -> lanner::Result<Model> {
         allow_imprecise: false,
         replace_relu: false,
         reveal_saturation: false,
+        proved_ranges: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

@@ -36,6 +36,7 @@ fn model(seed: usize, output: &str) -> Model {
         allow_imprecise: false,
         replace_relu: false,
         reveal_saturation: false,
+        proved_ranges: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

@@ -45,6 +45,7 @@ fn model() -> Model {
         allow_imprecise: false,
         replace_relu: false,
         reveal_saturation: false,
+        proved_ranges: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

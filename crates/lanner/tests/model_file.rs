@@ -21,6 +21,7 @@ fn options(output: &str) -> CompileOptions {
         allow_imprecise: false,
         replace_relu: false,
         reveal_saturation: false,
+        proved_ranges: false,
         batch: 1,
         input_range: None,
         public_preprocessing: false,

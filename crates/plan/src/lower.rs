@@ -349,7 +349,10 @@ impl<'n> Planner<'n> {
         let rounding = self.lookup_rounding(&nodes);
         let rings = [widened(from, guard), to];
         let looked_up = match self.mode(first) {
-            Mode::Tabula(_) => self.lookup(name, input, &fused, rings, (guard, rounding))?,
+            Mode::Tabula(_) => {
+                let whole = network.fills(value, fused.function.shift);
+                self.lookup(name, input, &fused, rings, whole, (guard, rounding))?
+            }
             _ => None,
         };
         self.values[last + 1] = Some(if let Some(made) = looked_up {

@@ -84,6 +84,7 @@ fn a_pool_by_keys_sends_less_in_fewer_rounds() {
     let rounding = ot_nonlinear::Rounding::Exact;
     let transfers = RingActivation { function, windows, from: 20, to: 20, rounding };
     let lookup = Lookup {
+        whole: false,
         values: count,
         from: 20,
         shift: 8,

@@ -114,9 +114,9 @@ fn decoded(bytes: &[u8], layer: &Layer, party: Party) -> Result<Material, Decode
     reader.finish().map(|()| material)
 }
 
-/// Edge values and random ones of a ring whose values have at most `bits - 2` bits with their sign, before a shift.
+/// Edge values and random ones that a ring allows before a shift, if no differences of them are taken.
 fn values(bits: u32, shift: u32, count: usize) -> Vec<i64> {
-    let top = (1_i64 << (bits - 2)) - (1 << shift) - 1;
+    let top = (1_i64 << (bits - 1)) - (1 << shift) - 1;
     let (half, one) = ((1 << shift) >> 1, 1 << shift);
     let edges: [i64; 14] =
         [0, 1, -1, half, -half, half - 1, -half - 1, one, -one, one - 1, top, -top, top - 1, 1 - top];
@@ -151,6 +151,10 @@ fn activations_equal_their_formulas() {
             function(false, None, shift),
             function(true, Some(0), shift),
             function(true, Some((1 << (from - shift - 3)) - 1), shift),
+            function(true, Some((1 << (from - shift - 1)) - 1), shift),
+            // Bounds with zeros below, which share a part of their comparisons.
+            function(true, Some(3 << (from - shift - 3)), shift),
+            function(true, Some((5 << (from - shift)) >> 6), shift),
         ] {
             // Outputs that do not fit the output ring have no meaning.
             let fits = |x: i64| apply(function, &[x]).unsigned_abs() < 1 << (to - 2).min(from - shift - 1);
@@ -195,12 +199,14 @@ fn every_sharing_of_every_value_of_a_small_ring_is_right() {
     let mut cases = Vec::new();
     let mut functions = Vec::new();
     for (from, shift) in [(4, 0), (6, 0), (6, 1), (7, 3), (8, 4)] {
-        let top = (1_i64 << (from - 2)) - (1 << shift) - 1;
+        let top = (1_i64 << (from - 1)) - (1 << shift) - 1;
         let every = (-top..=top).flat_map(|x| (0..1_u64 << from).map(move |share| (x, share)));
         let (secrets, server): (Vec<i64>, Vec<u64>) = every.unzip();
         let left = from - shift;
-        let highest = (1 << (left - 2)) - 1;
-        for (relu, high) in [(false, None), (true, None), (true, Some(0)), (true, Some(highest))] {
+        let highest = (1 << (left - 1)) - 1;
+        for (relu, high) in
+            [(false, None), (true, None), (true, Some(0)), (true, Some(highest / 2)), (true, Some(highest))]
+        {
             for (to, rounding) in [
                 (left, Rounding::Exact),
                 (left + 1, Rounding::Exact),
@@ -241,20 +247,23 @@ fn wrapped(function: Function, x: i64, from: u32) -> i64 {
 #[test]
 fn exact_outputs_do_not_depend_on_the_sharing_whatever_the_value() {
     let (mut cases, mut kinds) = (Vec::new(), Vec::new());
-    for (from, shift) in [(5, 0), (7, 2), (8, 3)] {
+    // Of the last two there are bounds with zeros enough below for a part that both of their comparisons share.
+    for (from, shift) in [(5, 0), (7, 2), (8, 3), (8, 0), (8, 1)] {
         let half = 1_i64 << (from - 1);
         let every = (-half..half).flat_map(|x| (0..1_u64 << from).map(move |share| (x, share)));
         let (secrets, server): (Vec<i64>, Vec<u64>) = every.unzip();
         let left = from - shift;
-        for (relu, high) in
-            [(false, None), (true, None), (true, Some(0)), (true, Some((1 << (left - 2)) - 1))]
-        {
-            for (to, rounding) in [
+        let plain = [(false, None), (true, None), (true, Some(0)), (true, Some((1 << (left - 2)) - 1))];
+        let with_zeros = [32, 64, 96].into_iter().filter(|high| high >> (left - 1) == 0);
+        let with_zeros: Vec<_> = with_zeros.map(|high| (true, Some(high))).collect();
+        for (relu, high) in if left < 7 { plain.to_vec() } else { with_zeros } {
+            let all = [
+                (30, Rounding::Exact),
                 (left, Rounding::Exact),
                 (left + 1, Rounding::Exact),
-                (30, Rounding::Exact),
                 (30, Rounding::Faithful),
-            ] {
+            ];
+            for (to, rounding) in if left < 7 { &all[..] } else { &all[..1] }.iter().copied() {
                 let function = function(relu, high, shift);
                 let layer =
                     Layer::activation(function, &Windows::each(secrets.len()), from, to, rounding).unwrap();
@@ -447,10 +456,11 @@ fn messages_have_their_known_digest() {
         Layer::activation(function(true, Some(100), 9), &pool, 20, 24, Rounding::Exact),
         Layer::activation(function(false, None, 7), &pool, 37, 20, Rounding::Faithful),
         Layer::activation(function(true, None, 0), &Windows::each(60), 16, 16, Rounding::Exact),
+        Layer::activation(function(true, Some(96), 9), &Windows::each(60), 20, 24, Rounding::Exact),
         Layer::square(60, 23),
     ];
-    let bits = [20, 37, 16, 23];
-    let case = |(layer, from): (_, u32)| Case::new(Result::unwrap(layer), values(from, 9, 60), from);
+    let bits = [20, 37, 16, 20, 23];
+    let case = |(layer, from): (_, u32)| Case::new(Result::unwrap(layer), values(from - 1, 9, 60), from);
     let cases: Vec<Case> = layers.into_iter().zip(bits).map(case).collect();
     let mut channels = End::pair();
     run_in(&mut channels, &cases);
@@ -461,13 +471,14 @@ fn messages_have_their_known_digest() {
         hash.update(payload);
     }
     let digest = u128::from_be_bytes(hash.finalize()[..16].try_into().unwrap());
-    assert_eq!(digest, 0x6828_8378_0759_6309_f27e_d15f_ec4c_7a88, "the messages' digest is {digest:x}");
+    assert_eq!(digest, 0x3beb_ed75_a076_4eef_dd39_becc_d810_85f2, "the messages' digest is {digest:x}");
 }
 
 /// Transfers that the client and the server send, messages, and bits online, for each value: counted by hand.
 #[test]
 fn layers_take_what_their_protocols_say() {
     let (relu, clip, plain) = ((true, None), (true, Some(63)), (false, None));
+    let shared = (true, Some(3 << 8));
     let rows = [
         // 36 bits in 12 leaves, 11 joins, a selection in both directions; 4 levels of joins.
         (relu, [37, 0, 37], [11 + 1, 36 + 11 + 1], 2 + 4 * 2 + 3, 354),
@@ -476,6 +487,15 @@ fn layers_take_what_their_protocols_say() {
         (relu, [25, 11, 25], [7 + 1, 24 + 7 + 1 + 2], 2 + 3 * 2 + 3 + 2, 246),
         // Two trees of the upper part, 3 joins more; products with the bound's bit; its bit as a value, too.
         (clip, [25, 11, 25], [3 + 6 + 1 + 1 + 1 + 3, 24 + 3 + 6 + 1 + 1 + 1], 2 + 3 * 2 + 2 + 3 + 2, 368),
+        // The same with 8 bits below the bound, which both trees share: 2 leaves and a join, for each tree 2 leaves of 5 bits and a join, and a join of both
+        // with what they share. The bound's bit is a value of 6 bits.
+        (
+            shared,
+            [25, 11, 25],
+            [3 + 1 + 2 + 2 + 1 + 1 + 1, 24 + 3 + 1 + 2 + 2 + 1 + 1 + 1 + 3],
+            2 + 4 * 2 + 2 + 3 + 2,
+            306,
+        ),
         // All 14 upper bits: 4 leaves, twice 3 joins and one of both, the carry and the wrap as values.
         (plain, [25, 11, 25], [7 + 1, 25 + 7 + 1], 2 + 3 * 2 + 2, 241),
         (plain, [25, 11, 14], [3 + 1, 11 + 3], 2 + 2 * 2 + 2, 87),

@@ -36,14 +36,10 @@ fn ideal(kept: u32, dropped: u32, shape: Shape, x: i64) -> i64 {
     let (half, full) = (1 << (kept - 1), 1 << kept);
     let rescaled = ((x + (1 << (dropped - 1))) >> dropped).rem_euclid(full);
     let signed = if rescaled >= half { rescaled - full } else { rescaled };
-    // What is above the bound is the positive part of their difference, of as many bits.
     match shape {
         Shape::Identity => signed,
         Shape::Relu => signed.max(0),
-        Shape::Clip(high) => {
-            let above = (signed - high as i64 + half).rem_euclid(full) - half;
-            signed.max(0) - above.max(0)
-        }
+        Shape::Clip(high) => signed.clamp(0, high as i64),
     }
 }
 
@@ -96,9 +92,9 @@ fn every_value_of_small_widths() {
     let mut cases = Vec::new();
     let mut expected = Vec::new();
     for (kept, dropped) in [(2, 1), (2, 5), (5, 1), (4, 3), (6, 4)] {
-        for shape in
-            [Shape::Identity, Shape::Relu, Shape::Clip(0), Shape::Clip(1), Shape::Clip((1 << (kept - 2)) - 1)]
-        {
+        let most = (1 << (kept - 1)) - 1;
+        let clips = [0, 1, most / 2, most - 1, most].map(Shape::Clip);
+        for shape in [Shape::Identity, Shape::Relu].into_iter().chain(clips) {
             let half = 1 << (kept + dropped - 1);
             // Beyond what is kept, too: what is below the width's power of two counts.
             let secrets: Vec<i64> = (-half - 3..half + 3).collect();
@@ -119,7 +115,8 @@ fn wide_values_at_the_edges() {
         let half = 1 << (dropped - 1);
         secrets.extend([half, half - 1, -half, -half - 1, most - half, most - half + 1]);
         secrets.extend(signed(300, most, &mut rng(kept as u8)));
-        for shape in [Shape::Identity, Shape::Relu, Shape::Clip((1 << (kept - 2)) - 1)] {
+        let clips = [kept - 2, kept - 1].map(|bits| Shape::Clip((1 << bits) - 1));
+        for shape in [Shape::Identity, Shape::Relu].into_iter().chain(clips) {
             let ring = Ring::Pow2(to);
             let of = |x: &i64| ring.signed(ring.embed(ideal(kept, dropped, shape, *x)));
             expected.push(secrets.iter().map(of).collect::<Vec<_>>());

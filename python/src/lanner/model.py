@@ -308,6 +308,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     allow_imprecise: bool = False,
     replace_relu: bool = False,
     reveal_saturation: bool = False,
+    proved_ranges: bool = False,
     batch: int = 1,
     max_memory: str | int | None = None,
     max_seconds: int | None = None,
@@ -368,6 +369,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             whether any activation reached an upper bound of the compiler's own (`Prediction.saturated`): where none
             did, the result is the one that calibration vouches for. A client that asks about many inputs learns more
             of the weights from it. Refused where nothing can saturate, and where some sums are not proved to fit.
+        proved_ranges: Let no accepted input take a value out of its ring: every result is right or saturated, and a
+            network for which no rings prove that is refused. Modes ``gazelle``, ``falcon`` and ``tabula`` do so as far
+            as rings have room; in modes ``cheetah`` and ``auto`` it takes larger rings and upper bounds, and a
+            prediction more bytes.
         batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds, packed
             into the same ciphertexts: a power of two. Places that a request leaves empty hold zeros, and take as long.
         max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
@@ -412,6 +417,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         allow_imprecise,
         replace_relu,
         reveal_saturation,
+        proved_ranges,
         batch,
         max_memory,
         max_seconds,

@@ -98,6 +98,8 @@ class CompileOptions:
             calibration samples.
         reveal_saturation: For outputs ``logits`` and ``value``, whether the client learns in one bit whether any
             activation reached an upper bound of the compiler's own.
+        proved_ranges: Whether no accepted input may take a value out of its ring, in any mode, and what has no proof of
+            that is refused.
         batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds: a power
             of two.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
@@ -123,6 +125,7 @@ class CompileOptions:
     allow_imprecise: bool = False
     replace_relu: bool = False
     reveal_saturation: bool = False
+    proved_ranges: bool = False
     batch: int = 1
     max_memory: str | int | None = None
     max_seconds: int | None = None
@@ -211,6 +214,7 @@ class CompileOptions:
                 "allow_imprecise": self.allow_imprecise,
                 "replace_relu": self.replace_relu,
                 "reveal_saturation": self.reveal_saturation,
+                "proved_ranges": self.proved_ranges,
                 "batch": self.batch,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
                 "public_preprocessing": self.public_preprocessing,

@@ -47,10 +47,11 @@ def corners(model: lanner.Model, x: NDArray[np.float32]) -> NDArray[np.float32]:
     return model.manifest.input.clip(np.concatenate([drawn, 2 * x]).astype(np.float32))
 
 
-@pytest.mark.parametrize("mode", ["gazelle", "falcon"])
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah", "tabula", "auto"])
 def test_corners_of_the_range_are_right_or_told(mode: str) -> None:
     x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
-    model = lanner.compile(table_network(3), x, mode=mode, output="logits")
+    asked = mode not in ("gazelle", "falcon")
+    model = lanner.compile(table_network(3), x, mode=mode, output="logits", proved_ranges=asked)
     report = model.report()
     assert all(value["evidence"] == "proved" for value in report["values"])
     assert report["unproved"] == []
@@ -87,10 +88,12 @@ def test_run_tells_where_values_saturate(tmp_path: Path, capsys: pytest.CaptureF
     assert "beyond what the network has room for" in shown.err
 
 
-@pytest.mark.parametrize("mode", ["gazelle", "falcon", "tabula"])
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah", "tabula"])
 def test_one_bit_is_revealed_where_the_owner_asks(mode: str) -> None:
     x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
-    model = lanner.compile(table_network(3), x, mode=mode, output="logits", reveal_saturation=True)
+    model = lanner.compile(
+        table_network(3), x, mode=mode, output="logits", reveal_saturation=True, proved_ranges=mode == "cheetah"
+    )
     far = corners(model, x)
     integers, _, saturated = model.predict_saturating(far)
     chosen = [next(place for place, layers in enumerate(saturated) if bool(layers) is told) for told in (False, True)]
@@ -112,6 +115,39 @@ def test_one_bit_is_revealed_where_the_owner_asks(mode: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()) as shown:
         show_known(model.report(), Output(json=False))
     assert "threshold of hidden values" in " ".join(shown.getvalue().split())
+
+
+def leaky_network(layers: int) -> onnx.ModelProto:
+    """Layers with slopes below zero, behind which sums have no upper bound but that of all before."""
+    names = [f"w{layer}" for layer in range(layers)]
+    weights = random_weights(5, **{name: (16, 8 if name == "w0" else 16) for name in names}, last=(2, 16))
+    nodes, value = [], "x"
+    for name in names:
+        nodes.append(helper.make_node("Gemm", [value, name], [f"{name}y"], transB=1))
+        nodes.append(helper.make_node("LeakyRelu", [f"{name}y"], [f"{name}z"], alpha=0.3))
+        value = f"{name}z"
+    nodes.append(helper.make_node("Gemm", [value, "last"], ["y"], transB=1))
+    return make_model(nodes, ("batch", 8), weights)
+
+
+def test_what_is_not_proved_is_refused_where_the_owner_asks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    assert lanner.compile(leaky_network(8), x, mode="cheetah", precision=8).report()["unproved"]
+    assert not lanner.compile(leaky_network(8), x, mode="cheetah", precision=8, proved_ranges=True).report()["unproved"]
+    with pytest.raises(lanner.ModelError, match="may leave its ring on some accepted input"):
+        lanner.compile(leaky_network(40), x, mode="cheetah", precision=8, proved_ranges=True)
+    with pytest.raises(lanner.MisuseError, match="leave no room for proofs"):
+        lanner.compile(table_network(3), x, mode="spectral", replace_relu=True, proved_ranges=True)
+    with pytest.raises(lanner.MisuseError, match="leave no room for proofs"):
+        lanner.compile(table_network(3), x, mode="tabula", kept_bits=8, proved_ranges=True)
+    path, calibration = tmp_path / "net.onnx", tmp_path / "x.npy"
+    save_model(path, table_network(3))
+    np.save(calibration, x)
+    arguments = [str(path), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration), "--json"]
+    for given, unproved in ((["--proved-ranges"], False), ([], True)):
+        assert main(["compile", *arguments, "--mode", "cheetah", *given]) == 0
+        capsys.readouterr()
+        assert bool(lanner.load(tmp_path / "net.lanner").report()["unproved"]) is unproved
 
 
 def test_nothing_is_revealed_unasked() -> None:

@@ -27,6 +27,7 @@ def test_document_has_the_agreed_members() -> None:
         "kept_bits": None,
         "replace_relu": False,
         "reveal_saturation": False,
+        "proved_ranges": False,
         "batch": 1,
         "allow_imprecise": False,
         "limits": {"memory": None, "seconds": None},

@@ -69,7 +69,7 @@ impl FixedElementwise for FixedClip {
     }
 
     fn check(&self, ring: Accumulator, _after: Accumulator) -> Result<(), String> {
-        if (0..=ring.limit(0)).contains(&self.high.into()) {
+        if (0..=ring.limit_without_differences(0)).contains(&self.high.into()) {
             return Ok(());
         }
         Err(format!("the bound {} is outside the ring", self.high))
@@ -77,6 +77,8 @@ impl FixedElementwise for FixedClip {
 
     /// A bound beyond the ring never binds.
     fn confined(&self, ring: Accumulator) -> Option<FixedOp> {
-        Some(FixedOp::Clip(Self { high: i128::from(self.high).clamp(0, ring.limit(0)) as i64 }))
+        Some(FixedOp::Clip(Self {
+            high: i128::from(self.high).clamp(0, ring.limit_without_differences(0)) as i64,
+        }))
     }
 }

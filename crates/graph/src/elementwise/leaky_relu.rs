@@ -51,6 +51,10 @@ impl Elementwise for LeakyRelu {
         (!has).then(|| (format!("alpha = {}", self.alpha), "use an alpha between 0 and 1"))
     }
 
+    fn takes_differences(&self) -> bool {
+        true
+    }
+
     fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
         let slope = FixedLeakyRelu::new(f64::from(self.alpha), wanted.activation_bits);
         Ok(vec![Part::exact(FixedOp::LeakyRelu(slope), wanted.scale)])
@@ -94,6 +98,10 @@ impl FixedLeakyRelu {
 impl FixedElementwise for FixedLeakyRelu {
     fn eval(&self, x: i128) -> i128 {
         if x < 0 { (i128::from(self.numerator) * x) >> self.shift } else { x }
+    }
+
+    fn takes_differences(&self) -> bool {
+        true
     }
 
     fn check(&self, _before: Accumulator, _after: Accumulator) -> Result<(), String> {

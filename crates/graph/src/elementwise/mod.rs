@@ -57,6 +57,11 @@ pub(crate) trait Elementwise: Debug + Sync {
         false
     }
 
+    /// As [`FixedElementwise::takes_differences`], of what it is lowered to.
+    fn takes_differences(&self) -> bool {
+        self.changes_ring()
+    }
+
     /// The attribute that fixed point lacks, if there is one, and what to do instead.
     fn unsupported(&self) -> Option<(String, &'static str)> {
         None
@@ -179,6 +184,11 @@ pub(crate) trait FixedElementwise {
     /// Whether its values, which then are bounded whatever its input is, may live in another ring than that.
     fn changes_ring(&self) -> bool {
         false
+    }
+
+    /// Whether its protocols take differences of elements and numbers, which must have a sign in the ring.
+    fn takes_differences(&self) -> bool {
+        self.changes_ring()
     }
 
     /// The same operator on values of a ring with attributes that it can have there, if its own may be others.

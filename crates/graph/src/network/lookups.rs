@@ -25,11 +25,18 @@ impl PublicNetwork {
         let of_node = |(rescale, node): (usize, &FixedNode)| {
             let FixedOp::Rescale { shift: dropped @ 1.. } = node.op else { return None };
             let first = self.first_before(rescale)?;
-            let ring = self.accumulator(self.nodes()[first].inputs[0]);
-            let kept = ring.bits().checked_sub(1 + dropped)?;
+            let value = self.nodes()[first].inputs[0];
+            let (ring, spare) = (self.accumulator(value), u32::from(!self.fills(value, dropped)));
+            let kept = ring.bits().checked_sub(spare + dropped)?;
             ring.is_power_of_two().then_some(Lookup { first, rescale, kept, dropped })
         };
         self.nodes().iter().enumerate().filter_map(of_node)
+    }
+
+    /// Whether value `value`, in front of a rescale by `shift` bits, may be more than differences leave room for in its ring.
+    #[must_use]
+    pub fn fills(&self, value: usize, shift: u32) -> bool {
+        self.limit(value) > self.accumulator(value).limit(shift)
     }
 
     /// The first node of the run that ends in a rescale; none where a slope is part of it, which no lookup has.
@@ -81,7 +88,10 @@ impl Network {
             if let Some(weights) = self.weights.get(&index) {
                 made.weights.insert(made.nodes.len(), weights.clone());
             }
-            made.push(FixedNode { inputs, accumulator, ..node.clone() }, self.seen(index + 1));
+            let confined = node.op.elementwise().and_then(|op| op.confined(accumulator));
+            let op = confined.unwrap_or_else(|| node.op.clone());
+            let (name, shape) = (node.name.clone(), node.shape.clone());
+            made.push(FixedNode { name, op, inputs, shape, accumulator }, self.seen(index + 1));
             places.push(made.nodes.len());
         }
         Self::repeating(old.input().clone(), made.nodes, old.ending(), made.weights, made.seen)
@@ -95,7 +105,11 @@ impl Network {
         let twice = 2 * high.max(-low);
         let proved = report.high.max(-report.low);
         let need = if calibrated || report.evidence == Evidence::Calibrated { twice } else { proved };
-        let fitting = Accumulator::powers_of_two().find(|ring| ring.limit(lookup.dropped) >= need);
+        let fills = self.public.fills(value, lookup.dropped);
+        let limit = |ring: &Accumulator| {
+            if fills { ring.limit_without_differences(lookup.dropped) } else { ring.limit(lookup.dropped) }
+        };
+        let fitting = Accumulator::powers_of_two().find(|ring| limit(ring) >= need);
         fitting.filter(|fitting| fitting.bits() < ring.bits())
     }
 

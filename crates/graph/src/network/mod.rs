@@ -28,7 +28,6 @@ mod weights;
 
 use std::collections::BTreeMap;
 
-use crate::grid::GridFactor;
 use crate::{CompileError, Reached};
 pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
 pub use features::{Features, Preprocessing};
@@ -37,6 +36,7 @@ pub use file::NetworkManifest;
 pub use input::{InputScale, NetworkInput};
 pub use lookups::Lookup;
 pub use op::{FixedNode, FixedOp, MAX_BIAS_BITS, MAX_FACTOR};
+pub(crate) use public::Ending;
 pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, FunctionFit, ValueReport, WeightReport};
 pub use weights::LinearWeights;
@@ -85,13 +85,13 @@ impl Network {
     pub(crate) fn repeating(
         input: NetworkInput,
         nodes: Vec<FixedNode>,
-        (output_scale, head): (Option<GridFactor>, Head),
+        ending: Ending,
         weights: BTreeMap<usize, LinearWeights>,
         mut calibrated: Vec<Calibrated>,
     ) -> Result<Self, CompileError> {
         let repeats = repeats::find(&nodes, &weights, &calibrated);
         repeats::join_ranges(&repeats, &mut calibrated);
-        let public = PublicNetwork::with_repeats(input, nodes, repeats, output_scale, head)?;
+        let public = PublicNetwork::with_repeats(input, nodes, repeats, ending)?;
         Self::new(public, weights, &calibrated)
     }
 

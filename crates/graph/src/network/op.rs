@@ -165,6 +165,13 @@ impl FixedOp {
             || self.elementwise().is_some_and(FixedElementwise::multiplies)
     }
 
+    /// Whether its protocols take differences of two elements, or of an element and a number.
+    #[must_use]
+    pub fn takes_differences(&self) -> bool {
+        matches!(self, Self::MaxPool(_))
+            || self.elementwise().is_some_and(FixedElementwise::takes_differences)
+    }
+
     /// Whether its output, which is bounded whatever the ring of its input, may live in another.
     #[must_use]
     pub fn changes_ring(&self) -> bool {

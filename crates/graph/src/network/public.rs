@@ -27,6 +27,8 @@ pub struct PublicNetwork {
     repeats: Vec<Repeat>,
     output_scale: Option<GridFactor>,
     head: Head,
+    /// Whether values of which no differences are taken may fill their rings.
+    fills_rings: bool,
     /// Follows from the rest: see [`PublicNetwork::limit`].
     limits: Vec<i128>,
     /// Likewise: see [`PublicNetwork::users`].
@@ -46,6 +48,17 @@ pub enum Head {
     ArgMax,
 }
 
+/// What a public network says beside its input and its nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    /// The output's scale over the input's, if it is public.
+    pub(crate) output_scale: Option<GridFactor>,
+    /// What the float graph did with the scores.
+    pub(crate) head: Head,
+    /// Whether values of which no differences are taken may fill their rings: see [`PublicNetwork::limit`].
+    pub(crate) fills_rings: bool,
+}
+
 impl PublicNetwork {
     /// Checks and makes a network; the output's scale is the input's times a factor.
     ///
@@ -57,7 +70,7 @@ impl PublicNetwork {
         output_scale: Option<GridFactor>,
         head: Head,
     ) -> Result<Self, CompileError> {
-        Self::with_repeats(input, nodes, Vec::new(), output_scale, head)
+        Self::with_repeats(input, nodes, Vec::new(), Ending { output_scale, head, fills_rings: false })
     }
 
     /// As [`Self::new`], of nodes some of which repeat.
@@ -65,11 +78,11 @@ impl PublicNetwork {
         input: NetworkInput,
         nodes: Vec<FixedNode>,
         repeats: Vec<Repeat>,
-        output_scale: Option<GridFactor>,
-        head: Head,
+        ending: Ending,
     ) -> Result<Self, CompileError> {
+        let Ending { output_scale, head, fills_rings } = ending;
         let (limits, users) = (Vec::new(), Vec::new());
-        let mut network = Self { input, nodes, repeats, output_scale, head, limits, users };
+        let mut network = Self { input, nodes, repeats, output_scale, head, fills_rings, limits, users };
         check(&network)?;
         network.users = network.all_users();
         network.limits = network.all_limits();
@@ -115,9 +128,9 @@ impl PublicNetwork {
         if self.repeats.is_empty() { FORMAT_VERSION } else { REPEATING_FORMAT_VERSION }
     }
 
-    /// What the public scale of the output is and how the float graph ended.
-    pub(super) const fn ending(&self) -> (Option<GridFactor>, Head) {
-        (self.output_scale, self.head)
+    /// What is said of it beside its input and its nodes.
+    pub(super) const fn ending(&self) -> Ending {
+        Ending { output_scale: self.output_scale, head: self.head, fills_rings: self.fills_rings }
     }
 
     /// The nodes in order; the last one's value is the output.
@@ -163,7 +176,8 @@ impl PublicNetwork {
     }
 
     /// The largest absolute value that value `value` may take, never negative: its ring's limit before the next rescale on any way from it that meets
-    /// no linear layer, no product of secrets and no function by polynomials.
+    /// no linear layer, no product of secrets and no function by polynomials. In a network that fills its rings there is no room for differences
+    /// where none are taken on these ways.
     #[must_use]
     pub fn limit(&self, value: usize) -> i128 {
         self.limits[value]
@@ -232,20 +246,51 @@ impl PublicNetwork {
         users
     }
 
-    /// The limit of every value, the last first: a value's shift is the largest of those behind its users.
+    /// The limit of every value, the last first: a value's shift is the largest of those behind its users, and of the scores differences are taken.
     fn all_limits(&self) -> Vec<i128> {
-        let mut shifts = vec![0; self.nodes.len() + 1];
+        let mut behind = vec![Behind::default(); self.nodes.len() + 1];
+        behind[self.nodes.len()].differences = true;
         for (index, node) in self.nodes.iter().enumerate().rev() {
-            let shift = match node.op {
-                FixedOp::Rescale { shift } => shift,
-                _ if node.op.multiplies() || node.op.changes_ring() => 0,
-                _ => shifts[index + 1],
+            let of_node = match node.op {
+                // What comes behind a rescale may be computed with it, or before it.
+                FixedOp::Rescale { shift } => Behind { shift, ..behind[index + 1] },
+                _ if node.op.multiplies() || node.op.changes_ring() => {
+                    Behind { shift: 0, differences: node.op.takes_differences() }
+                }
+                _ => Behind {
+                    differences: behind[index + 1].differences || node.op.takes_differences(),
+                    ..behind[index + 1]
+                },
             };
             for &input in &node.inputs {
-                shifts[input] = shift.max(shifts[input]);
+                behind[input].join(of_node);
             }
         }
-        shifts.iter().enumerate().map(|(value, &shift)| self.accumulator(value).limit(shift)).collect()
+        let limit = |(value, behind): (usize, &Behind)| {
+            let ring = self.accumulator(value);
+            if behind.differences || !self.fills_rings {
+                ring.limit(behind.shift)
+            } else {
+                ring.limit_without_differences(behind.shift)
+            }
+        };
+        behind.iter().enumerate().map(limit).collect()
+    }
+}
+
+/// What is computed of a value without a linear layer, a product of secrets or a function on the way.
+#[derive(Clone, Copy, Default)]
+struct Behind {
+    /// The largest shift of the rescales that it reaches.
+    shift: u32,
+    /// Whether differences of its elements are taken.
+    differences: bool,
+}
+
+impl Behind {
+    fn join(&mut self, other: Self) {
+        self.shift = self.shift.max(other.shift);
+        self.differences |= other.differences;
     }
 }
 
@@ -263,20 +308,23 @@ struct PublicFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     output_scale: Option<GridFactor>,
     head: Head,
+    /// Whether values of which no differences are taken may fill their rings.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    fills_rings: bool,
 }
 
 impl TryFrom<PublicFile> for PublicNetwork {
     type Error = CompileError;
 
     fn try_from(file: PublicFile) -> Result<Self, CompileError> {
-        let PublicFile { format_version, input, nodes, repeats, output_scale, head } = file;
+        let PublicFile { format_version, input, nodes, repeats, output_scale, head, fills_rings } = file;
         let expected = if repeats.is_empty() { FORMAT_VERSION } else { REPEATING_FORMAT_VERSION };
         if format_version != expected {
             let found = format_version;
             return Err(CompileError::FormatVersion { what: "public network", found, expected });
         }
         let (nodes, repeats) = repeats::read(nodes, &repeats)?;
-        Self::with_repeats(input, nodes, repeats, output_scale, head)
+        Self::with_repeats(input, nodes, repeats, Ending { output_scale, head, fills_rings })
     }
 }
 
@@ -286,8 +334,8 @@ pub(super) const FORMAT_VERSIONS: [u32; 2] = [FORMAT_VERSION, REPEATING_FORMAT_V
 impl From<PublicNetwork> for PublicFile {
     fn from(network: PublicNetwork) -> Self {
         let format_version = network.format_version();
-        let PublicNetwork { input, nodes, repeats, output_scale, head, .. } = network;
+        let PublicNetwork { input, nodes, repeats, output_scale, head, fills_rings, .. } = network;
         let (nodes, repeats) = repeats::write(nodes, &repeats);
-        Self { format_version, input, nodes, repeats, output_scale, head }
+        Self { format_version, input, nodes, repeats, output_scale, head, fills_rings }
     }
 }

@@ -72,6 +72,8 @@ pub struct QuantizationOptions {
     /// Whether activations saturate at twice their calibrated largest or more, and sums take the rings in which they are proved to fit then, where
     /// there are any: they never wrap, whatever the input.
     pub saturates: bool,
+    /// Whether nothing but that will do: what no ring has room to prove is refused.
+    pub proves: bool,
     /// What a unit of the output is to be at most, if sums that the output is made of are to be rounded to it.
     pub output_unit: Option<f64>,
 }
@@ -93,6 +95,7 @@ impl Default for QuantizationOptions {
             narrow: false,
             kept_bits: None,
             saturates: true,
+            proves: false,
             output_unit: None,
         }
     }
@@ -105,6 +108,12 @@ impl QuantizationOptions {
     pub fn powers_of_two() -> Self {
         let accumulators = Accumulator::powers_of_two().collect();
         Self { accumulators, squares_of_sums: false, saturates: false, ..Self::default() }
+    }
+
+    /// Whether values of which no differences are taken may fill their rings, modulo powers of two: where they are proved to fit. What calibration alone
+    /// decides on keeps that room whatever follows.
+    fn fills_rings(&self) -> bool {
+        self.saturates && self.accumulators.iter().all(|ring| ring.is_power_of_two())
     }
 
     /// As the default, but without rescales, over products of primes: for networks of sums and products that are computed on ciphertexts.

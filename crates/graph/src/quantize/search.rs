@@ -42,8 +42,8 @@ const USUAL_BITS: u32 = 8;
 /// bits is returned as it is.
 ///
 /// # Errors
-/// As [`super::compile`], [`CompileError::Precision`] where a precision that is demanded is missed, and [`CompileError::Tracing`] where
-/// traces were not to be had, whatever was found without them.
+/// As [`super::compile`], [`CompileError::Precision`] where a precision that is demanded is missed, [`CompileError::Unproved`] where proofs are
+/// demanded and one is missed, and [`CompileError::Tracing`] where traces were not to be had, whatever was found without them.
 pub fn compile_to<'c>(
     graph: &Graph,
     tensors: &Tensors,
@@ -59,22 +59,27 @@ pub fn compile_to<'c>(
     let prepared = Prepared::new(graph, tensors, calibration, &options)?.widened(&options, PRODUCTS)?;
     let searched = |prepared: &Prepared<'_>| {
         let found = watched.unless_failed(search(prepared, &options, aim, cost));
-        if !options.saturates || is_enough(&found) {
+        if !options.saturates || options.proves || is_enough(&found) {
             return found;
         }
         // Proofs may ask for more than there is room for.
         let options = QuantizationOptions { saturates: false, ..options.clone() };
         closer(found, watched.unless_failed(search(prepared, &options, aim, cost)))
     };
-    let found = searched(&prepared);
-    if is_enough(&found) {
-        return found.map(|found| found.network);
-    }
+    let mut found = searched(&prepared);
     // And so may what was made.
-    let Some(narrow) = prepared.narrow() else { return found.map(|found| found.network) };
-    let again = searched(&narrow);
-    let found = if found.is_ok() && !is_enough(&again) { found } else { again };
-    found.map(|found| found.network)
+    if !is_enough(&found)
+        && let Some(narrow) = prepared.narrow()
+    {
+        let again = searched(&narrow);
+        found = if found.is_ok() && !is_enough(&again) { found } else { again };
+    }
+    let network = found?.network;
+    let unproved = network.unproved().next().map(|value| value.name.clone());
+    match unproved.filter(|_| options.proves) {
+        Some(node) => Err(CompileError::Unproved { node }),
+        None => Ok(network),
+    }
 }
 
 /// Whether a search found what is asked.
@@ -385,7 +390,7 @@ impl<'a> Search<'a> {
         let found = self.priced(self.unpriced(&options, &layers, bits, samples)?);
         match found {
             // A mode may have no room for rings that are large enough for proofs.
-            Err(refusal) if options.saturates => {
+            Err(refusal) if options.saturates && !options.proves => {
                 let options = QuantizationOptions { saturates: false, ..options };
                 let found = self.unpriced(&options, &layers, bits, samples);
                 found.and_then(|found| self.priced(found)).map_err(|_| refusal)

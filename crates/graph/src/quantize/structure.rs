@@ -16,6 +16,8 @@ pub(super) struct Structure {
     pub(super) rescaled: Vec<bool>,
     /// Whether each value, before its rescale, is a layer's sum, a product of two values, or computed from one.
     pub(super) wide: Vec<bool>,
+    /// Whether each value leaves room for differences: those do of which some are taken before a layer or a product, and the scores.
+    pub(super) differences: Vec<bool>,
     /// For each item, whether it is a layer whose sums are squared whole.
     pub(super) squared: Vec<bool>,
     /// For each item, whether it is a layer that takes such squares.
@@ -89,6 +91,8 @@ impl Structure {
             *rescaled |= centring.is_some();
         }
         let (before, behind, groups) = group(items, &rescaled);
+        // What calibration alone decides on keeps that room whatever follows.
+        let differences = if options.fills_rings() { differences(items, &users) } else { vec![true; values] };
         let squared = squared(items, &users, &rescaled, &squares.whole);
         let behind_squares = behind_squares(items, &rescaled, &squares.whole);
         let (normalised, vanishes) = (normalised(items, &users), vanishes(items, &users));
@@ -97,6 +101,7 @@ impl Structure {
             users,
             rescaled,
             wide,
+            differences,
             squared,
             behind_squares,
             square_bits,
@@ -224,6 +229,21 @@ impl Ahead {
         }
         Self { product, sum, function }
     }
+}
+
+/// Whether differences of each value are taken before it meets a layer or a product: behind a rescale, too, which may be computed with what follows.
+fn differences(items: &[Item], users: &[Vec<usize>]) -> Vec<bool> {
+    let mut differences = vec![false; users.len()];
+    differences[items.len()] = true;
+    for value in (0..items.len()).rev() {
+        differences[value] = users[value].iter().any(|&user| match &items[user].action {
+            action if action.chooses_scale() => true,
+            Action::Max(_) => true,
+            Action::Elementwise(op) if op.takes_differences() => true,
+            action => !action.takes_few_bits() && differences[user + 1],
+        });
+    }
+    differences
 }
 
 /// The layers whose sums reach a whole square without a rescale.

@@ -71,11 +71,19 @@ fn what_is_looked_up_has_the_smallest_ring_for_twice_its_range() {
                 let value = public.nodes()[lookup.first].inputs[0];
                 let (report, ring) = (&network.values()[value], public.accumulator(value));
                 let twice = 2 * report.calibrated[1].max(-report.calibrated[0]);
-                assert!(
-                    twice <= ring.limit(lookup.dropped) && lookup.kept == ring.bits() - 1 - lookup.dropped
-                );
+                // Differences take a bit more of the ring, and of what is kept none.
+                let fills = public.fills(value, lookup.dropped);
+                let limit = |ring: Accumulator| {
+                    if fills {
+                        ring.limit_without_differences(lookup.dropped)
+                    } else {
+                        ring.limit(lookup.dropped)
+                    }
+                };
+                assert!(twice <= limit(ring));
+                assert_eq!(lookup.kept, ring.bits() - u32::from(!fills) - lookup.dropped);
                 let smaller = Accumulator::powers_of_two().find(|smaller| smaller.bits() + 1 == ring.bits());
-                assert!(smaller.is_none_or(|ring| ring.limit(lookup.dropped) < twice));
+                assert!(smaller.is_none_or(|ring| limit(ring) < twice));
                 assert!(lookup.kept <= kept || ring.bits() == 16, "{} of {kept}", lookup.kept);
             }
         }

@@ -105,6 +105,35 @@ fn upper_bounds_leave_twice_what_calibration_saw() {
     assert_eq!(read, network);
 }
 
+/// Modulo a power of two a bound is a number of three bits and zeros, and leaves about half as much again.
+#[test]
+fn upper_bounds_of_few_bits_are_cheap_to_compare_with() {
+    let options = QuantizationOptions { saturates: true, ..QuantizationOptions::powers_of_two() };
+    let mut saturated = 0;
+    for mut sketch in [small_network(4), residual(31)] {
+        let network = compiled(&mut sketch, &options);
+        assert_eq!(network.unproved().count(), 0);
+        let nodes = network.public().nodes();
+        for (index, node) in nodes.iter().enumerate() {
+            let FixedOp::Clip(clip) = &node.op else { continue };
+            let FixedOp::Rescale { shift } = nodes[index + 1].op else {
+                panic!("no rescale behind {}", node.name)
+            };
+            let high = clip.high >> shift;
+            assert_eq!(high << shift, clip.high);
+            assert!(high >> high.trailing_zeros() < 8, "{high}");
+            let [_, seen] = network.values()[index + 2].calibrated;
+            assert!(3 * high >= 4 * (seen as i64) - 3 && 2 * high <= 4 * seen as i64 + 2, "{high} of {seen}");
+            saturated += 1;
+        }
+        for (run, error) in runs(&mut sketch, &network) {
+            assert_eq!(run.overflow_count(), 0);
+            assert!(run.is_saturated() || error < 0.1, "{error}");
+        }
+    }
+    assert!(saturated >= 3, "{saturated}");
+}
+
 /// A slope below zero has no upper bound: behind some layers there is no ring for a proof, and what calibration saw must do.
 #[test]
 fn layers_without_upper_bounds_are_proved_as_far_as_rings_reach() {

@@ -29,7 +29,8 @@ fn functions() -> Vec<Op> {
 
 pub(super) fn at_bits(sketch: &mut Sketch, bits: u32) -> Result<Network, CompileError> {
     let calibration = sketch.samples(60, 0.0, 1.0);
-    let base = QuantizationOptions::powers_of_two();
+    // Rings for proofs leave weights other bits than the fewest.
+    let base = QuantizationOptions { saturates: false, ..QuantizationOptions::powers_of_two() };
     let (activation_bits, min_weight_bits) = (bits, bits.min(15));
     let max_weight_bits = (bits + 4).min(16);
     let options = QuantizationOptions { activation_bits, min_weight_bits, max_weight_bits, ..base };

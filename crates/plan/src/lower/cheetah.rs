@@ -71,7 +71,7 @@ impl Planner<'_> {
         let from = from + guard;
         function.shift += guard;
         // A bound beyond what values can be never binds.
-        let largest = (1 << from.checked_sub(function.shift + 2)?) - 1;
+        let largest = (1 << from.checked_sub(function.shift + 1)?) - 1;
         function.high = function.high.map(|high| high.min(largest));
         let windows = fused.windows;
         let activation = RingActivation { function, windows, from, to, rounding };

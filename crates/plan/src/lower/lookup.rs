@@ -12,24 +12,25 @@ use crate::fuse::Fused;
 use crate::{Mode, PlanError};
 
 impl Planner<'_> {
-    /// Adds the steps that look a run of operators up, on values with bits of guard: none where no keys are that wide. Maxima over
-    /// windows come first, by transfers, or last, by keys, if these are short and send less online.
+    /// Adds the steps that look a run of operators up, on values with bits of guard that may be anything in their ring or are below a quarter of it: none
+    /// where no keys are that wide. Maxima over windows come first, by transfers, or last, by keys, if these are short and send less online.
     pub(super) fn lookup(
         &mut self,
         name: &str,
         input: usize,
         fused: &Fused,
         rings: [Ring; 2],
+        whole: bool,
         (guard, rounding): (u32, Rounding),
     ) -> Result<Option<usize>, PlanError> {
         let [Ring::Pow2(from), Ring::Pow2(to)] = rings else { return Ok(None) };
         let Function { relu, slope, high, shift } = fused.function;
         let (windows, shift) = (fused.windows, shift + guard);
         // A bound beyond what values can be never binds.
-        let left = from.saturating_sub(shift + 2);
+        let left = from.saturating_sub(shift + if whole { 1 } else { 2 });
         let Ok(high) = high.map(u64::try_from).transpose() else { return Ok(None) };
         let high = high.filter(|high| high >> left == 0);
-        let of = |values| Lookup { values, from, shift, rounding, relu, high, to };
+        let of = |values| Lookup { values, from, shift, whole, rounding, relu, high, to };
         let (before, after) = (of(windows.count().unwrap_or(0)), of(windows.inputs()));
         if slope.is_some() || before.build(&self.sets).is_err() {
             return Ok(None);

@@ -111,6 +111,13 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
         help="mode spectral: put the quadratic that fits it best on the calibration samples in the place of every ReLU",
     )
     parser.add_argument(
+        "--proved-ranges",
+        action="store_true",
+        default=None,
+        help="let no accepted input take a value out of its ring, or refuse the model: results are right or saturated; "
+        "takes more bytes in modes cheetah and auto",
+    )
+    parser.add_argument(
         "--reveal-saturation",
         action="store_true",
         default=None,
@@ -250,7 +257,7 @@ def check_outputs(options: argparse.Namespace) -> None:
 COMPILE_OPTIONS = (
     *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
     *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
-    *("replace_relu", "reveal_saturation", "batch", "optimize"),
+    *("replace_relu", "reveal_saturation", "proved_ranges", "batch", "optimize"),
 )
 
 

@@ -1,6 +1,6 @@
 //! Linear layers: the ring of a group, and what a layer's scale must respect.
 
-use super::{Builder, MOST_BITS_FOR_A_PROOF, Placed, Stop};
+use super::{Builder, Placed, Stop};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::grid;
@@ -26,11 +26,11 @@ impl Builder<'_> {
         let is_chosen = self.rings[group].is_some();
         // Of scores there are few, and nothing is rescaled behind them.
         let is_last = reached.iter().all(|at| !self.structure.rescaled[at.value]);
-        let more = if is_last { u32::BITS } else { MOST_BITS_FOR_A_PROOF };
+        let more = if is_last { u32::BITS } else { self.source.bits_for_a_proof() };
         let mut tried = (0, 0);
         let mut found = None;
         for ring in candidates.clone() {
-            let limit = rings[ring].limit(self.widest_shift(&reached, rings[ring]));
+            let limit = self.limit_in(rings[ring], value, self.widest_shift(&reached, rings[ring]));
             let room = self.room(index, x, &reached, rings[ring], limit);
             let room = self.with_limits(node, room, &reached)?;
             let has_room = is_chosen || self.needs[group] <= rings[ring].limit(0);

@@ -25,7 +25,8 @@ use crate::accumulator::Accumulator;
 use crate::fit;
 use crate::grid::GridFactor;
 use crate::network::{
-    Bound, Calibrated, Evidence, FixedNode, FixedOp, FunctionFit, Head, LinearWeights, Network, NetworkInput,
+    Bound, Calibrated, Ending, Evidence, FixedNode, FixedOp, FunctionFit, Head, LinearWeights, Network,
+    NetworkInput,
 };
 use crate::pass::Draft;
 
@@ -103,6 +104,11 @@ impl Source<'_> {
         scale::of_input(self, levels).map(|(scale, _)| scale.unit())
     }
 
+    /// How many bits more a ring may have for a proof than for what calibration saw.
+    const fn bits_for_a_proof(&self) -> u32 {
+        if self.options.proves { u32::BITS } else { MOST_BITS_FOR_A_PROOF }
+    }
+
     /// The calibrated range that a value's bits are spread over.
     fn range(&self, value: usize) -> Range {
         value.checked_sub(1).map_or(self.input, |item| self.items[item].seen.typical)
@@ -124,6 +130,8 @@ pub(super) struct Lowered {
     saturating: BTreeSet<usize>,
     /// Over the input's.
     output_scale: GridFactor,
+    /// See [`PublicNetwork::limit`].
+    fills_rings: bool,
 }
 
 impl Lowered {
@@ -152,7 +160,8 @@ impl Lowered {
         };
         let seen =
             measured.map_or_else(|| self.scales.iter().enumerate().map(unseen).collect(), <[_]>::to_vec);
-        let ending = (Some(self.output_scale), head);
+        let output_scale = Some(self.output_scale);
+        let ending = Ending { output_scale, head, fills_rings: self.fills_rings };
         Network::repeating(self.input.clone(), self.nodes.clone(), ending, self.weights.clone(), seen)
     }
 }
@@ -196,7 +205,8 @@ pub(super) fn lower(
             Err(Stop::Unproved { index, group, next }) => {
                 let rings = &source.options.accumulators;
                 let began = *began.entry(group).or_insert(next.saturating_sub(1));
-                let is_near = |ring: &Accumulator| ring.bits() <= rings[began].bits() + MOST_BITS_FOR_A_PROOF;
+                let is_near =
+                    |ring: &Accumulator| ring.bits() <= rings[began].bits() + source.bits_for_a_proof();
                 if rings.get(next).is_some_and(is_near) {
                     builder.least[group] = next;
                     builder.go_back(group);
@@ -447,6 +457,7 @@ impl<'a> Builder<'a> {
             });
         }
         let groups = self.nodes.iter().map(|pending| pending.group).collect();
+        let fills_rings = self.source.options.fills_rings();
         let Self { input, weights, mut scales, errors, fitted, saturating, .. } = self;
         let unit = input.scale.unit();
         let output_scale = GridFactor::exactly(output.scale / unit).ok_or_else(|| CompileError::Network {
@@ -455,7 +466,18 @@ impl<'a> Builder<'a> {
         })?;
         // Both parties' value, without the rounding errors on the way.
         scales[output.value] = unit * output_scale.value();
-        Ok(Lowered { input, nodes, groups, weights, scales, errors, fitted, saturating, output_scale })
+        Ok(Lowered {
+            input,
+            nodes,
+            groups,
+            weights,
+            scales,
+            errors,
+            fitted,
+            saturating,
+            output_scale,
+            fills_rings,
+        })
     }
 
     fn ring_or_smallest(&self, group: usize, name: &str) -> Result<Accumulator, CompileError> {

@@ -167,20 +167,31 @@ impl Builder<'_> {
         Ok(Placed { value, scale })
     }
 
-    /// The value with an upper bound, behind which integers rescaled by `shift` bits are below the smallest power of two that is above twice the
-    /// calibrated largest; the value itself where that follows already, or where it may be negative.
+    /// The value with an upper bound, which leaves integers rescaled by `shift` bits room above the calibrated largest; the value itself where that bound
+    /// follows already, or where it may be negative.
     ///
-    /// A bound of ones alone takes no gates of a circuit beside those of the `Relu` before it, and says no more of calibration than a power of two does.
+    /// Modulo a prime they are below the smallest power of two above twice that: a bound of ones alone takes no gates of a circuit beside those of the `Relu`
+    /// before it. Modulo a power of two the bound is a number of few significant bits, since those below them need no comparison of their own.
     fn saturated(&mut self, value: usize, x: Placed, shift: u32) -> Result<Placed, Stop> {
         let Bound { low, high, .. } = self.bounds[x.value][0];
         let item = &self.source.items[value - 1];
         let unit = x.scale * f64::from(shift).exp2();
-        let bits = (2.0 * self.slack * item.seen.range.high / unit + 1.0).log2().ceil().max(1.0);
-        if !self.source.options.saturates || low < 0 || bits + f64::from(shift) >= MOST_SATURATED_BITS {
+        let of_primes = !self.source.options.fills_rings();
+        let times = |margin: f64| (margin * self.slack * item.seen.range.high / unit).max(1.0);
+        let cap = if of_primes {
+            (times(2.0) + 1.0).log2().ceil().exp2() - 1.0
+        } else {
+            with_few_bits(times(SATURATED_MARGIN))
+        };
+        if !self.source.options.saturates || low < 0 || cap.log2() + f64::from(shift) >= MOST_SATURATED_BITS {
             return Ok(x);
         }
-        // All that is rescaled to the largest number of so many bits.
-        let most = ((1_i64 << (bits as u32)) << shift) - 1 - rounding_constant(shift);
+        // All that is rescaled to that or less; modulo a prime a bound of ones alone.
+        let most = if of_primes {
+            ((cap as i64 + 1) << shift) - 1 - rounding_constant(shift)
+        } else {
+            (cap as i64) << shift
+        };
         if high <= most.into() {
             return Ok(x);
         }
@@ -256,6 +267,18 @@ fn at_scale(scales: &[f64], unit: f64) -> Option<(Vec<i64>, f64)> {
 /// A value of up to a given number of units of the common scale is rounded to a whole number of them within the tolerance.
 const DENOMINATORS: u32 = 256;
 const TOLERANCE: f64 = 1.0 / 512.0;
+
+/// The whole number of few significant bits that is nearest to `x`, which is 1 or more.
+fn with_few_bits(x: f64) -> f64 {
+    let unit = (x.log2().floor() - SATURATED_BITS).max(0.0).exp2();
+    (x / unit).round() * unit
+}
+
+/// Significant bits of an upper bound, behind the first: it is off by a ninth of what it is to be, at most.
+const SATURATED_BITS: f64 = 2.0;
+
+/// How much above the calibrated largest an upper bound is to be where its ring's bits cost transfers.
+const SATURATED_MARGIN: f64 = 1.5;
 
 /// Beyond the bits of any ring with rescales.
 const MOST_SATURATED_BITS: f64 = 60.0;

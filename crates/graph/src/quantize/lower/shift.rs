@@ -20,7 +20,7 @@ impl Builder<'_> {
             let ends = ends(self.source.items, self.structure, at.value);
             let of_end = |end: &Reached| {
                 let sides = if self.source.range(end.value).low < 0.0 { 2.0 } else { 1.0 };
-                self.shift_of(end, sides * ring.limit(0) as f64 * end.growth)
+                self.shift_of(end, sides * self.limit_in(ring, at.value, 0) as f64 * end.growth)
             };
             ends.iter().map(of_end).max().unwrap_or(0)
         };
@@ -94,6 +94,15 @@ impl Builder<'_> {
         let reached = to_rescales(self.source.items, self.structure, value);
         let rescaled = reached.iter().filter(|at| self.structure.rescaled[at.value]);
         let shift = rescaled.map(|at| self.shift(at.value, scale * at.unit)).max().unwrap_or(0);
-        ring.limit(shift.min(ring.bits() - 1))
+        self.limit_in(ring, value, shift.min(ring.bits() - 1))
+    }
+
+    /// What a ring allows a value in front of a rescale by `shift` bits.
+    pub(super) fn limit_in(&self, ring: Accumulator, value: usize, shift: u32) -> i128 {
+        if self.structure.differences[value] {
+            ring.limit(shift)
+        } else {
+            ring.limit_without_differences(shift)
+        }
     }
 }

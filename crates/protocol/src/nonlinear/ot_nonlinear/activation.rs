@@ -52,7 +52,7 @@ impl Activation {
         }
         let left = from.saturating_sub(function.shift);
         let widths = left >= 3 && from <= MAX_BITS && (2..=MAX_BITS).contains(&to);
-        if !widths || function.high.is_some_and(|high| high as u64 > mask(left - 2)) {
+        if !widths || function.high.is_some_and(|high| high as u64 > mask(left - 1)) {
             return refuse("bits of a nonlinear layer");
         }
         let (elements, area) = (windows.place_by_place()?, windows.area());

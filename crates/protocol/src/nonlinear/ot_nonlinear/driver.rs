@@ -11,12 +11,12 @@ use super::comparison::compare;
 use super::lanes::{Lanes, mask};
 use super::lookup::Table;
 use super::matrices::Shape;
-use super::moves::{Compared, Move, OPERANDS};
+use super::moves::{Compared, Move, OPERANDS, PARTS};
 use crate::{Party, ProtocolError};
 
 /// One party's shares that go into a move: of values, reduced modulo a power of two that the protocol knows, or of bits in words.
 pub enum Task<V> {
-    /// For each leaf of the one or two parts, the lowest first, and each way what is told of it, in words: `[not a < b]` for the first party's `a` and
+    /// For each leaf of the one to three parts, the lowest first, and each way what is told of it, in words: `[not a < b]` for the first party's `a` and
     /// the second's `b`, and whether both are equal.
     Leaves(Vec<Part<V>>),
     /// The products of shared bits and each of the others, in words; what has fewer words is multiplied with the first of the bits.
@@ -94,7 +94,8 @@ impl<V: Lanes> Task<V> {
     pub(super) fn step(&self) -> Move {
         match self {
             Self::Leaves(parts) => {
-                let mut compared = [Compared::default(); 2];
+                debug_assert!((1..=PARTS).contains(&parts.len()), "{} parts", parts.len());
+                let mut compared = [Compared::default(); PARTS];
                 for (compared, part) in compared.iter_mut().zip(parts) {
                     *compared =
                         Compared { bits: part.bits, ways: part.numbers.len(), equality: part.equality };

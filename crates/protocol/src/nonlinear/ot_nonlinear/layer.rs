@@ -89,8 +89,8 @@ impl Program for Standard {
 impl Layer {
     /// `function` on windows of values, from `from` to `to` bits.
     ///
-    /// What a value leaves behind the shift, whichever way it is rounded, must be below a quarter of the ring that is left: `|x|` at most
-    /// `2^(from - 2) - 2^shift - 1`. Then differences of two of them have a sign.
+    /// What a value leaves behind the shift, whichever way it is rounded, must be below half of the ring that is left, or a quarter where windows have
+    /// several elements, so that differences of two of them have a sign: `|x|` at most `2^(from - 1) - 2^shift - 1` or `2^(from - 2) - 2^shift - 1`.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the windows do not fit, fewer than 3 bits are left after the shift, a ring has more than 62 bits, an

@@ -12,13 +12,13 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::driver;
 use super::lanes::{Lanes, Values, decode, mask, words};
-use super::moves::{Compared, LEAF_BITS, Leaf, leaves};
+use super::moves::{Compared, LEAF_BITS, Leaf, PARTS, leaves};
 use super::run::{Role, packed};
 use super::source::{self, PART, Source, multiples};
 use crate::ProtocolError;
 
 /// The parts of the numbers that are compared.
-type Parts = [Compared; 2];
+type Parts = [Compared; PARTS];
 
 /// The choosing party's material.
 pub(super) struct LeafChoices {
@@ -82,8 +82,10 @@ impl LeafChoices {
     pub(super) fn role(self, numbers: &[driver::Part<Values>], parts: Parts) -> ChoosingLeaves {
         // The complement of what a carry adds up.
         let mut x = numbers[0].numbers[0].map(|a| !a & mask(parts[0].bits));
-        if let [low, high] = numbers {
-            x = x.zip_map(&high.numbers[0], |x, a| x | (!a & mask(high.bits)) << low.bits);
+        let mut start = parts[0].bits;
+        for part in &numbers[1..] {
+            x = x.zip_map(&part.numbers[0], |x, a| x | (!a & mask(part.bits)) << start);
+            start += part.bits;
         }
         ChoosingLeaves { choices: self, x, parts }
     }
@@ -355,16 +357,16 @@ mod tests {
 
     #[test]
     fn leaves_of_all_parts_follow_each_other_without_gaps() {
-        for (low, high) in [(0, 5), (1, 1), (9, 13), (30, 31), (61, 0)] {
+        for bits in [[0, 5, 0], [1, 1, 0], [9, 13, 0], [30, 31, 0], [61, 0, 0], [11, 9, 3], [0, 9, 4]] {
             let part = |bits| Compared { bits, ways: 1, equality: false };
-            let (mut at, mut of_part) = (0, [0, 0]);
-            for leaf in leaves([part(low), part(high)]) {
+            let (mut at, mut of_part) = (0, [0; PARTS]);
+            for leaf in leaves(bits.map(part)) {
                 assert_eq!(leaf.shift, [of_part[leaf.part], at]);
                 assert!((1..=4).contains(&leaf.width));
                 at += leaf.width;
                 of_part[leaf.part] += leaf.width;
             }
-            assert_eq!((of_part, at), ([low, high], low + high));
+            assert_eq!((of_part, at), (bits, bits.iter().sum()));
         }
     }
 }

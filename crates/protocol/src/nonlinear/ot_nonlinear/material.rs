@@ -12,7 +12,7 @@ use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
 use super::lookup::{LookupKeys, LookupPlaces, ScaledPlaces};
 use super::matrices::{ChosenRows, MatrixProduct, OfferedRows};
-use super::moves::{Compared, Move};
+use super::moves::{Compared, Move, PARTS};
 use super::product::{ChoosingProducts, Chosen, Offered, OfferingProducts};
 use super::run::Role;
 use super::source::Source;
@@ -154,8 +154,8 @@ pub struct Request(Vec<HalfMove>);
 
 /// One move's material: the first party's or the second's.
 pub(super) enum Prepared {
-    LeafChoices(LeafChoices, [Compared; 2]),
-    LeafKeys(LeafKeys, [Compared; 2]),
+    LeafChoices(LeafChoices, [Compared; PARTS]),
+    LeafKeys(LeafKeys, [Compared; PARTS]),
     BitTriples(BitTriples),
     BothWays(Offered, Chosen),
     Matrices(OfferedRows, ChosenRows),

@@ -11,12 +11,12 @@ use crate::{Cost, Party};
 /// A step of both parties on a given number of values; see the diagram of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Comparisons of all blocks of values, which have one part or two.
+    /// Comparisons of all blocks of values, which have up to three parts.
     Leaves {
         /// How many.
         values: usize,
         /// Of each, the lower first.
-        parts: [Compared; 2],
+        parts: [Compared; PARTS],
     },
     /// Products of shared bits and up to four others of each, in words of 64: how many words each of the others has. The first has as
     /// many as the bits themselves, no other has more.
@@ -68,6 +68,9 @@ pub enum Move {
 /// The most bits that a shared bit is multiplied with in one go.
 pub(super) const OPERANDS: usize = 4;
 
+/// The most parts of a value that are compared.
+pub(super) const PARTS: usize = 3;
+
 /// What is compared of a value: a number of the first party's with as many of the second's as there are ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
@@ -84,7 +87,7 @@ pub struct Compared {
 pub(super) struct Leaf {
     /// The part that it is of.
     pub(super) part: usize,
-    /// Where it begins in its part, and in both parts one after the other.
+    /// Where it begins in its part, and in all parts one after the other.
     pub(super) shift: [u32; 2],
     /// Bits.
     pub(super) width: u32,
@@ -114,8 +117,11 @@ impl Leaf {
 
 /// The leaves of values of these parts, the lowest first: of as few bits as send least, unless that takes one more level of joins than the
 /// fewest leaves. Widths differ by one at most.
-pub(super) fn leaves(parts: [Compared; 2]) -> impl Iterator<Item = Leaf> {
-    let starts = [0, parts[0].bits];
+pub(super) fn leaves(parts: [Compared; PARTS]) -> impl Iterator<Item = Leaf> {
+    let starts = parts.into_iter().scan(0, |end, compared| {
+        *end += compared.bits;
+        Some(*end - compared.bits)
+    });
     parts.into_iter().zip(starts).enumerate().flat_map(|(part, (compared, start))| {
         let deepest = compared.bits.div_ceil(LEAF_BITS).next_power_of_two();
         let count = compared.bits.div_ceil(CHEAP_LEAF_BITS).min(deepest);
@@ -216,8 +222,8 @@ impl Move {
     fn working(self) -> usize {
         const WORD: usize = 8;
         let lanes = match self {
-            // The numbers of both parts, in two ways at most, and the choices.
-            Self::Leaves { values, .. } => 6 * values,
+            // The numbers of all parts, one of them in two ways at most, and the choices.
+            Self::Leaves { values, parts } => (6 + usize::from(parts[2].bits > 0)) * values,
             Self::Bits { words } => 4 * (words[0] + words.iter().sum::<usize>()),
             // Shares, choices and flips as numbers, offers and sums.
             Self::BothWays { values, .. }

@@ -5,6 +5,7 @@ use lanner_primitives::Ring;
 use super::comparison::compare;
 use super::driver::{Driver, Part, Task, only, unwrap, xor};
 use super::lanes::{Lanes, mask};
+use super::moves::LEAF_BITS;
 use crate::ProtocolError;
 
 /// How values that are shared modulo `2^from` are read: as `floor(x / 2^shift)`, modulo `2^(from - shift)`.
@@ -37,28 +38,47 @@ impl Scale {
         Part { numbers: vec![x.map(|x| x & mask(self.shift))], bits: self.shift, equality: false }
     }
 
+    /// The bits above the dropped ones in which all bounds are zero, so that values less any of them have the values' own: none of few, and at most all
+    /// but one below the top.
+    fn shared(self, bounds: &[i64]) -> u32 {
+        let zeros = bounds.iter().filter(|bound| **bound > 0).map(|bound| bound.trailing_zeros()).min();
+        zeros.filter(|zeros| *zeros >= LEAST_SHARED).map_or(0, |zeros| zeros.min(self.left() - 2))
+    }
+
     /// Whether scaled values reach each of at most two public bounds: the differences are not negative in the ring that is left.
     ///
     /// The sign of `x - bound` is the sum of both parties' top bits and the carry of all others: `less_h xor (equal_h and c)` with the
-    /// carry `c` of the dropped bits, which the bounds leave as it is. Only who answers takes the bounds off, so that one choice serves all.
+    /// carry `c` of the dropped bits, which the bounds leave as it is, as they do with the bits above these in which they are all zero. Only who
+    /// answers takes the bounds off, so that one choice serves all.
     fn reach<D: Driver>(
         self,
         driver: &mut D,
         x: &D::Values,
         bounds: &[i64],
     ) -> Result<Reached<D::Values>, ProtocolError> {
-        let (ring, below_top) = (Ring::Pow2(self.from), self.left() - 1);
+        let (ring, shared) = (Ring::Pow2(self.from), self.shared(bounds));
+        let (start, bits) = (self.shift + shared, self.left() - 1 - shared);
         let second = driver.is_second();
         let less_bound = |bound: &i64| {
             let bound = if second { ring.embed(bound << self.shift) } else { 0 };
             x.map(|x| ring.sub(x, bound))
         };
         let moved: Vec<D::Values> = bounds.iter().map(less_bound).collect();
-        let numbers = moved.iter().map(|x| self.high(x).map(|x| x & mask(below_top))).collect();
-        let high = Part { numbers, bits: below_top, equality: self.shift > 0 };
-        let parts = if self.shift > 0 { vec![self.low(x), high] } else { vec![high] };
-        let mut compared = compare(driver, parts)?;
-        let of_bounds = compared.split_off(compared.len() - bounds.len());
+        let numbers = moved.iter().map(|x| x.map(|x| x >> start & mask(bits))).collect();
+        let high = Part { numbers, bits, equality: start > 0 };
+        let low = (self.shift > 0).then(|| self.low(x));
+        let middle = (shared > 0).then(|| Part {
+            numbers: vec![x.map(|x| x >> self.shift & mask(shared))],
+            bits: shared,
+            equality: self.shift > 0,
+        });
+        let mut compared = compare(driver, low.into_iter().chain(middle).chain([high]).collect())?;
+        let mut of_bounds = compared.split_off(compared.len() - bounds.len());
+        if shared > 0
+            && let Some(middle) = compared.pop()
+        {
+            of_bounds = above(driver, of_bounds, &middle, self.shift > 0)?;
+        }
         let without_carry = |([less, _], x): (&[D::Values; 2], &D::Values)| {
             let top = x.map(|x| x >> (self.from - 1)).words();
             driver.complement(&less.zip_map(&top, xor))
@@ -86,23 +106,23 @@ impl Scale {
         only(self.reach(driver, x, &[0])?.reached)
     }
 
-    /// The scaled values but for the carry where shared bits, in words, say so, else 0; and other shared bits, one a lane, as values.
+    /// The scaled values but for the carry where shared bits, in words, say so, else 0; and other shared bits, one a lane, as values modulo powers of two.
     fn select_beside<D: Driver>(
         self,
         driver: &mut D,
         choices: D::Values,
         x: &D::Values,
-        bits: Option<D::Values>,
-    ) -> Result<(D::Values, Option<D::Values>), ProtocolError> {
-        let mut tasks = vec![Task::Mux { choices, values: self.high(x), bits: self.left() }];
-        tasks.extend(bits.iter().map(|bits| driver.to_values(bits, self.left())));
-        let mut done = driver.turn(tasks)?;
-        let product = if bits.is_some() { done.pop() } else { None };
-        let selected = only(only(done)?)?;
-        let values = match (bits, product) {
-            (Some(bits), Some(product)) => Some(driver.values_of(&bits, &only(product)?, self.left())),
-            _ => None,
+        others: &[(D::Values, u32)],
+    ) -> Result<(D::Values, Vec<D::Values>), ProtocolError> {
+        let mux = Task::Mux { choices, values: self.high(x), bits: self.left() };
+        let to_values = others.iter().map(|(bits, to)| driver.to_values(bits, *to));
+        let tasks = [mux].into_iter().chain(to_values).collect();
+        let mut done = driver.turn(tasks)?.into_iter().map(only);
+        let selected = done.next().ok_or(ProtocolError::Shape { what: "the results of a move" })??;
+        let value = |((bits, to), product): (&(D::Values, u32), Result<D::Values, _>)| {
+            Ok(driver.values_of(bits, &product?, *to))
         };
+        let values = others.iter().zip(done).map(value).collect::<Result<_, ProtocolError>>()?;
         Ok((selected, values))
     }
 
@@ -113,9 +133,9 @@ impl Scale {
         x: &D::Values,
     ) -> Result<D::Values, ProtocolError> {
         let Reached { reached, carried } = self.reach(driver, x, &[0])?;
-        let carried = carried.first().map(|carried| carried.bits(x.count()));
-        let (selected, carried) = self.select_beside(driver, only(reached)?, x, carried)?;
-        Ok(self.with_carry(&selected, carried.as_ref()))
+        let carried = carried.first().map(|carried| (carried.bits(x.count()), self.left()));
+        let (selected, carried) = self.select_beside(driver, only(reached)?, x, carried.as_slice())?;
+        Ok(self.with_carry(&selected, carried.first()))
     }
 
     /// Scaled values from 0 to a bound, else the bound or 0, modulo `2^(from - shift)`.
@@ -135,15 +155,16 @@ impl Scale {
         let inside = reached[0].zip_map(&beyond[0], xor);
         // The carry of the dropped bits counts where the value is inside.
         let carried = carried.first().map(|carried| carried.zip_map(&beyond[1], xor));
-        let bits: Vec<D::Values> =
-            [&beyond[0]].into_iter().chain(&carried).map(|bits| bits.bits(count)).collect();
-        let bits = D::Values::concat(&bits.iter().collect::<Vec<_>>());
-        let (selected, values) = self.select_beside(driver, inside, x, Some(bits))?;
-        let values = values.ok_or(ProtocolError::Shape { what: "bits as values" })?;
-        let bounds = values.range(0..count).map(|bit| ring.embed((bit as i64).wrapping_mul(high)));
+        // Of a bound's multiples by a bit only those bits of it count that the ring has.
+        let to = self.left() - (high.trailing_zeros().min(self.left() - 1));
+        let others: Vec<(D::Values, u32)> = [(beyond[0].bits(count), to)]
+            .into_iter()
+            .chain(carried.map(|carried| (carried.bits(count), self.left())))
+            .collect();
+        let (selected, values) = self.select_beside(driver, inside, x, &others)?;
+        let bounds = values[0].map(|bit| ring.embed((bit as i64).wrapping_mul(high)));
         let clipped = selected.zip_map(&bounds, |kept, bound| ring.add(kept, bound));
-        let carried = carried.map(|_| values.range(count..2 * count));
-        Ok(self.with_carry(&clipped, carried.as_ref()))
+        Ok(self.with_carry(&clipped, values.get(1)))
     }
 
     /// Scaled values in the ring modulo `2^to`. Every value of the ring that is left keeps its sign, also one beyond what numbers should be: it
@@ -199,4 +220,28 @@ impl Scale {
             None => scaled.map(|x| ring.embed(x as i64)),
         }
     }
+}
+
+/// The fewest bits that are compared by themselves where all bounds are zero in them: more than one leaf has.
+const LEAST_SHARED: u32 = LEAF_BITS + 1;
+
+/// What is told of numbers that have the same bits below them, given what is told of those.
+fn above<D: Driver>(
+    driver: &mut D,
+    high: Vec<[D::Values; 2]>,
+    [less, equal]: &[D::Values; 2],
+    equality: bool,
+) -> Result<Vec<[D::Values; 2]>, ProtocolError> {
+    let (ways, words) = (high.len(), less.count());
+    let for_all = |bits: &D::Values| D::Values::concat(&vec![bits; ways]);
+    let others = [less].into_iter().chain(equality.then_some(equal)).map(for_all).collect();
+    let equal_high = D::Values::concat(&high.iter().map(|[_, equal]| equal).collect::<Vec<_>>());
+    let products = driver.bit_products(equal_high, others)?;
+    let joined = high.into_iter().enumerate().map(|(way, [less, _])| {
+        let product = |of: &D::Values| of.range(way * words..(way + 1) * words);
+        let less = less.zip_map(&product(&products[0]), xor);
+        let equal = products.get(1).map_or_else(|| less.clone(), product);
+        [less, equal]
+    });
+    Ok(joined.collect())
 }

@@ -55,7 +55,7 @@ pub struct Material {
 impl ZeroizeOnDrop for Material {}
 
 impl Activation {
-    /// Of `values` values of `kept + dropped` bits. Rescaled values less a bound must have no more than `kept` bits with their sign, either.
+    /// Of `values` values of `kept + dropped` bits.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, 2 to 16 bits that are kept, 1 to 16 that are dropped, `to` is 62 at most and no less
@@ -110,14 +110,7 @@ impl Activation {
         match self.shape {
             Shape::Identity => signs.values(e),
             Shape::Relu => signs.positive(e),
-            Shape::Clip(high) => {
-                // What is above the bound, the positive part of u less that, is taken off.
-                let (of, ring) = (Ring::Pow2(self.kept), Ring::Pow2(self.to));
-                let above = e.iter().map(|e| of.sub(*e, high)).collect::<Vec<_>>();
-                let above = Zeroizing::new(signs.positive(&above)?);
-                let both = signs.positive(e)?.into_iter().zip(above.iter());
-                Ok(both.map(|(positive, above)| ring.sub(positive, *above)).collect())
-            }
+            Shape::Clip(high) => signs.clipped(e, high),
         }
     }
 }
