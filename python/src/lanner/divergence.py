@@ -146,7 +146,7 @@ def _departures(layers: list[LayerTrace], document: dict[str, Any]) -> Iterator[
             yield Departure("overflow", layer.name, what, "calibrate on samples like this one as well")
             break
         if layer.saturated:
-            what = f"{layer.saturated} values are beyond twice what calibration saw, and saturate"
+            what = f"{layer.saturated} values are at the upper bound that calibration set, or beyond it, and saturate"
             yield Departure("saturation", layer.name, what, "calibrate on samples like this one as well")
             break
     # What a layer loses need not matter behind it.
