@@ -91,7 +91,7 @@ def test_log_is_of_objects_without_secrets(server: Serving, tmp_path: Path) -> N
     assert [json.loads(line)["event"] for line in log.splitlines()][-1] == "stopped"
     assert token.read_text().strip() not in log
     assert answer.document["outputs"][1]["data"][0] not in log.replace("tiny_label", "")
-    assert not any(f"{value:.6f}"[2:] in log for value in X[0].ravel())
+    assert not any(f"{value:.12f}"[2:10] in log for value in X[0].ravel())
 
 
 def test_prediction_is_traced_from_the_callers_context_on(
