@@ -5,6 +5,9 @@
 The layers are those of docs/architecture.md. A crate may depend on crates of lower layers, on the siblings
 named in ``SIDEWAYS``, and, in its tests, on ``testkit``. Crates that protocols are made of know no socket,
 thread or clock: their sources may not name ``std::net``, ``std::thread`` or ``std::time`` outside tests.
+
+Inside a crate, files may not use one another in a circle but for those in ``KNOWN_CIRCLES``, and the folders of
+a crate in ``FOLDERS`` use lower ones only.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from rust_uses import circles, uses
 
 LAYERS: dict[str, frozenset[str]] = {
     "ground": frozenset({"process", "wire", "primitives", "ring"}),
@@ -45,6 +50,34 @@ NARROWED: dict[str, frozenset[str]] = {
 }
 """Crates that may use less than their layer allows."""
 
+FOLDERS: dict[str, tuple[frozenset[str], ...]] = {
+    "protocol": (
+        frozenset({"step"}),
+        frozenset({"local", "packed", "spectral", "yao"}),
+        frozenset({"coefficient", "transfers"}),
+        frozenset({"tabula"}),
+        frozenset({"list.rs"}),
+        frozenset({"lib.rs"}),
+    ),
+}
+"""What lies at the top of a crate's sources, from the lowest layer to the highest: none uses another of its layer."""
+
+KNOWN_CIRCLES: dict[str, tuple[int, ...]] = {
+    "bfv": (17, 2),
+    "gc": (6, 2),
+    "graph": (25, 17, 10, 2),
+    "lanner": (5, 2),
+    "lanner-py": (2,),
+    "net": (2,),
+    "ot": (6,),
+    "plan": (11,),
+    "primitives": (13, 2),
+    "ring": (15,),
+    "session": (2, 2),
+    "store": (3, 3, 2),
+}
+"""How many files each circle of a crate has that stands until somebody breaks it: take away what is broken."""
+
 TEST_ONLY = "testkit"
 
 WORLDLESS_LAYERS = ("ground", "leaves", "composition")
@@ -54,7 +87,12 @@ WORLDLY = re.compile(r"\b(net|thread|time)\b(?!\w)")
 def main() -> int:
     """Print each violation; return 1 if there is one."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    violations = [*dependency_violations(root), *world_violations(root)]
+    violations = [
+        *dependency_violations(root),
+        *world_violations(root),
+        *circle_violations(root),
+        *folder_violations(root),
+    ]
     for violation in violations:
         print(violation, file=sys.stderr)
     if not violations:
@@ -110,6 +148,38 @@ def folder_of(package: str) -> str | None:
     if package in LAYERS["facade"] | LAYERS["faces"]:
         return package
     return package.removeprefix("lanner-") if package.startswith("lanner-") else None
+
+
+def circle_violations(root: Path) -> Iterator[str]:
+    """Yield a sentence for each circle of a crate's files that is not known, and for each known one that is gone."""
+    for source in sorted(root.glob("crates/*/src")):
+        crate = source.parent.name
+        known = list(KNOWN_CIRCLES.get(crate, ()))
+        for circle in circles(uses(source)):
+            if len(circle) in known:
+                known.remove(len(circle))
+                continue
+            files = ", ".join(sorted(str(file.relative_to(source)) for file in circle))
+            yield f"crates/{crate}: {len(circle)} files use one another in a circle: {files}"
+        for size in known:
+            yield f"crates/{crate}: no circle of {size} files is left; take it out of KNOWN_CIRCLES in tools/layers.py"
+
+
+def folder_violations(root: Path) -> Iterator[str]:
+    """Yield a sentence for each use inside a crate that does not point to a lower folder."""
+    for crate, layers in FOLDERS.items():
+        source = root / "crates" / crate / "src"
+        height = {folder: number for number, folders in enumerate(layers) for folder in folders}
+        for user, used_files in sorted(uses(source).items()):
+            upper = user.relative_to(source).parts[0]
+            if upper not in height:
+                yield f"crates/{crate}/src/{upper}: in no layer; place it in FOLDERS of tools/layers.py"
+                continue
+            for used in sorted(used_files):
+                lower = used.relative_to(source).parts[0]
+                if lower != upper and height.get(lower, len(layers)) >= height[upper]:
+                    places = [file.relative_to(root) for file in (user, used)]
+                    yield f"{places[0]}: uses {places[1]}, which does not lie below"
 
 
 def world_violations(root: Path) -> Iterator[str]:

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use lanner_ot::OtError;
-use lanner_protocol::ProtocolError;
+use lanner_protocol::step::ProtocolError;
 use lanner_session::executor::ExecutionError;
 use lanner_session::handshake::HandshakeError;
 use lanner_wire::{ChannelError, Kind};

@@ -10,9 +10,9 @@ use lanner_attacks::script::End;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Item, Mode, Plan, Step, plan};
 use lanner_primitives::Ring;
-use lanner_protocol::convert::reshare::{Reading, Reveal};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::step::Protocol;
+use lanner_protocol::Protocol;
+use lanner_protocol::local::reshare::{Reading, Reveal};
+use lanner_protocol::transfers::Rounding;
 use lanner_session::handshake::Offer;
 use sha2::{Digest, Sha256};
 

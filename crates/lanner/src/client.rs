@@ -7,7 +7,7 @@ use std::time::Duration;
 use lanner_net::{Address, ClientTls, Excerpt, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
 use lanner_primitives::Prg;
 use lanner_process::Mark;
-use lanner_protocol::Party;
+use lanner_protocol::step::Party;
 use lanner_session::executor::{ClientPlan, Outcome, Phase, StepCost};
 use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
 use lanner_session::requests::{MAX_TOGETHER, Meeting, Requester, Shelf};

@@ -6,7 +6,7 @@ use lanner_graph::{CompileError, InputError};
 use lanner_net::NetError;
 use lanner_plan::PlanError;
 use lanner_process::OtherProcess;
-use lanner_protocol::ProtocolError;
+use lanner_protocol::step::ProtocolError;
 use lanner_session::executor::ExecutionError;
 use lanner_session::handshake::HandshakeError;
 use lanner_store::StoreError;

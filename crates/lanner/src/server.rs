@@ -7,7 +7,7 @@ use std::time::Duration;
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
 use lanner_primitives::Prg;
 use lanner_process::Mark;
-use lanner_protocol::Party;
+use lanner_protocol::step::Party;
 use lanner_session::executor::{ExecutionError, ServedModel};
 use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
 use lanner_session::quarter_of_memory;

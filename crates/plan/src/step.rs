@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use lanner_graph::Policy;
 use lanner_graph::repeats::from_to;
 use lanner_primitives::Ring;
-use lanner_protocol::Samples;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::Protocol;
+use lanner_protocol::step::Samples;
+use lanner_protocol::transfers::Rounding;
+use lanner_protocol::{Protocol, tabula};
 use serde::{Deserialize, Serialize};
 
 /// Which published design the layers follow.
@@ -261,7 +260,7 @@ impl Plan {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_protocol::convert::reshare::Reshare;
+    use lanner_protocol::local::reshare::Reshare;
 
     use super::*;
 

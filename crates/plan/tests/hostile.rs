@@ -4,8 +4,8 @@ use crate::common;
 use lanner_graph::Policy;
 use lanner_graph::elementwise::{Factors, FixedFunction};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding};
+use lanner_protocol::step::Party;
+use lanner_protocol::transfers::{Layer, Rounding};
 
 /// A generator of numbers, good enough to choose among few.
 struct Draw(u64);

@@ -4,7 +4,7 @@ use crate::common;
 use lanner_bfv::ParameterSet;
 use lanner_graph::Policy;
 use lanner_plan::{Account, Mode, Plan, PlanError, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::transfers::Rounding;
 
 const NARROW: u64 = 1_032_193;
 const WIDE: u64 = 137_438_822_401;

@@ -3,11 +3,10 @@
 use crate::common;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, PlanError, plan};
-use lanner_protocol::linear::cheetah::Accuracy;
-use lanner_protocol::linear::delphi;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::Protocol;
+use lanner_protocol::coefficient::cheetah::Accuracy;
+use lanner_protocol::coefficient::delphi;
+use lanner_protocol::transfers::Rounding;
+use lanner_protocol::{Protocol, tabula};
 
 const POLICIES: [Policy; 6] = [
     Policy::Label,

@@ -3,8 +3,8 @@
 use crate::common;
 use lanner_graph::{Accumulator, Policy};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::linear::cheetah::Scheme;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::coefficient::cheetah::Scheme;
+use lanner_protocol::transfers::Rounding;
 
 #[test]
 fn the_compiler_and_the_layers_allow_the_same_weights() {

@@ -10,9 +10,8 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed, parallel};
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
+use lanner_protocol::coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
+use lanner_protocol::step::{Convolution, Sets, receive_keys, send_keys};
 use lanner_share::Share;
 use queue::{Queue, median};
 
@@ -105,8 +104,9 @@ fn measure(name: &str, shape: &Convolution, bits: u32, repeats: usize) -> Result
                 let start = Instant::now();
                 let share = client.online(at_client, material, &client_input)?;
                 let client_time = start.elapsed();
-                let (server_share, server_time) =
-                    run.join().map_err(|_| lanner_protocol::ProtocolError::Shape { what: "a thread" })??;
+                let (server_share, server_time) = run
+                    .join()
+                    .map_err(|_| lanner_protocol::step::ProtocolError::Shape { what: "a thread" })??;
                 Ok::<_, Box<dyn Error>>(((share, server_share), [client_time, server_time]))
             })?;
             let online = taken.map(|time| time.as_secs_f64() * 1e3);

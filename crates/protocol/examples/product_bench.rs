@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use lanner_primitives::parallel;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::delphi::Product;
+use lanner_protocol::coefficient::delphi::Product;
+use lanner_protocol::step::Convolution;
 
 fn square(in_channels: usize, out_channels: usize, size: usize, kernel: usize, stride: usize) -> Convolution {
     Convolution {

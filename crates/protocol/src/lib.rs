@@ -4,19 +4,14 @@
 //! [`lanner_wire::Channel`] and reads like its paper's message diagram; it knows no transport and no graph.
 #![allow(clippy::doc_markdown, reason = "ReLU is the field's name, not code")]
 
-pub mod convert;
-mod cost;
-mod error;
-mod kind;
-pub mod linear;
+pub mod coefficient;
+mod list;
 pub mod local;
-pub mod nonlinear;
-mod party;
-mod samples;
+pub mod packed;
 pub mod spectral;
 pub mod step;
+pub mod tabula;
+pub mod transfers;
+pub mod yao;
 
-pub use cost::{Cost, OfflineCost};
-pub use error::ProtocolError;
-pub use party::Party;
-pub use samples::Samples;
+pub use list::Protocol;

@@ -3,9 +3,8 @@
 use crate::common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_bfv::ParameterSet;
 use lanner_primitives::{Ring, parallel};
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
+use lanner_protocol::coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
+use lanner_protocol::step::{Convolution, Sets, receive_keys, send_keys};
 use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 

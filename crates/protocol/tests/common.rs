@@ -4,9 +4,8 @@ pub(crate) mod ideal;
 
 use lanner_bfv::{ParameterSet, Parameters, SecretKey};
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::linear::gazelle::galois_element;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::keys::{ClientKeys, receive_keys, send_keys};
+use lanner_protocol::packed::gazelle::packing::Packing;
+use lanner_protocol::step::{ClientKeys, galois_element, receive_keys, send_keys};
 use lanner_share::Share;
 use rand_core::Rng;
 

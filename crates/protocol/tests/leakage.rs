@@ -7,9 +7,9 @@ use crate::common::{Keys, Party, rng, run};
 use lanner_bfv::SlotEncoder;
 use lanner_bfv::function_privacy::{SealedC0, SealedC1};
 use lanner_primitives::Ring;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::{Packing, Weighting};
-use lanner_protocol::linear::gazelle::{ClientLayer, Kernel, ServerLayer};
+use lanner_protocol::packed::gazelle::packing::{Packing, Weighting};
+use lanner_protocol::packed::gazelle::{ClientLayer, Kernel, ServerLayer};
+use lanner_protocol::step::Convolution;
 use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 

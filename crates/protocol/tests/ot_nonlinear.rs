@@ -9,12 +9,8 @@ use std::collections::VecDeque;
 use crate::common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::nonlinear::ot_nonlinear::{
-    CotSupply, Layer, Material, Polynomials, Rounding, Transfers,
-};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
-use lanner_protocol::{Cost, Party, ProtocolError};
+use lanner_protocol::step::{Cost, CotSupply, Function, Party, ProtocolError, Transfers, Windows};
+use lanner_protocol::transfers::{Layer, Material, Polynomials, Rounding};
 use lanner_share::Share;
 use lanner_wire::{DecodeError, Reader, Writer};
 use rand_core::Rng;

@@ -11,9 +11,8 @@ use lanner_bfv::{
     SecretKey,
 };
 use lanner_primitives::Ring;
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
+use lanner_protocol::coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
+use lanner_protocol::step::{Convolution, Sets, receive_keys, send_keys};
 use lanner_share::Share;
 use lanner_testkit::{check_bits, chi_square_limit, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Channel, Kind, pack_bits, packed_len, unpack_bits};

@@ -6,12 +6,12 @@ use lanner_bfv::function_privacy::{Defect, SealedC0, SealedC1, Sealing};
 use lanner_bfv::halves::{C0, C1, Permutations};
 use lanner_bfv::{Blinding, Ciphertext, Multiplier, SlotEncoder};
 use lanner_primitives::Ring;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::gazelle::scheme::evaluate;
-use lanner_protocol::linear::gazelle::{
-    ClientLayer, EncryptedSlots, FirstHalfSlots, ServerLayer, galois_element, output_noise,
+use lanner_protocol::packed::gazelle::packing::Packing;
+use lanner_protocol::packed::gazelle::scheme::evaluate;
+use lanner_protocol::packed::gazelle::{
+    ClientLayer, EncryptedSlots, FirstHalfSlots, ServerLayer, output_noise,
 };
+use lanner_protocol::step::{Convolution, galois_element};
 use lanner_ring::Ntt;
 use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, mean_and_variance, sum_of_three_uniform, uniform_chi_square};

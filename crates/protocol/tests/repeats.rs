@@ -6,14 +6,12 @@
 use crate::common::{Party as End, rng, run};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::Party;
-use lanner_protocol::convert::reshare;
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
+use lanner_protocol::coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
+use lanner_protocol::local::reshare;
+use lanner_protocol::step::{
+    Convolution, Function, Party, Sets, Transfers, Windows, receive_keys, send_keys,
+};
+use lanner_protocol::transfers::{Layer, Rounding};
 use lanner_share::Share;
 use lanner_testkit::{check_bits, chi_square_limit, two_sample_chi_square};
 use lanner_wire::{pack_bits, unpack_bits};

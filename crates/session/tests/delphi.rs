@@ -3,9 +3,10 @@
 
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_plan::{Item, Mode, Plan, plan};
-use lanner_protocol::linear::delphi;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::step::{Outcome, PartyState, Protocol};
+use lanner_protocol::Protocol;
+use lanner_protocol::coefficient::delphi;
+use lanner_protocol::step::{Outcome, PartyState};
+use lanner_protocol::transfers::Rounding;
 use lanner_session::executor::{ClientPlan, PartyPlan, Phase, Prepared, ServedModel};
 
 use crate::common::{Digested, network, session, session_keeping};
@@ -33,8 +34,7 @@ fn split(network: &Network) -> Plan {
             step.protocol = delphi::Linear(layer.clone()).into();
         }
     }
-    let layers =
-        plan.steps().map(|step| step.protocol.spec().name()).filter(|name| name.starts_with("delphi"));
+    let layers = plan.steps().map(|step| step.protocol.name()).filter(|name| name.starts_with("delphi"));
     assert_eq!(layers.collect::<Vec<_>>(), ["delphi.conv", "delphi.conv", "delphi.fc"]);
     plan
 }

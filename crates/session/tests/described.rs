@@ -5,7 +5,7 @@ use std::cell::Cell;
 use lanner_graph::network::FORMAT_VERSION;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::transfers::Rounding;
 use lanner_session::executor::ClientPlan;
 use lanner_testkit::draw_network;
 use proptest::collection::vec;

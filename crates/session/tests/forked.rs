@@ -10,7 +10,7 @@ use std::sync::Arc;
 use lanner_graph::{FixedExecutor, Policy, QuantizationOptions};
 use lanner_net::memory;
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::transfers::Rounding;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };

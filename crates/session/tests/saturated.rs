@@ -3,8 +3,8 @@
 use crate::common::{session, tensors, value};
 use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, compile};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_protocol::tabula;
+use lanner_protocol::transfers::Rounding;
 use lanner_session::executor::Outcome;
 
 /// A pool in front of a rescale, a sum of two layers, and dense layers behind.

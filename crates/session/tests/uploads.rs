@@ -6,8 +6,8 @@ use std::sync::Arc;
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_net::memory;
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_protocol::tabula;
+use lanner_protocol::transfers::Rounding;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };

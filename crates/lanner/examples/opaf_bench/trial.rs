@@ -1,8 +1,8 @@
 //! One way to compute a function, on all inputs and against the clock.
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::nonlinear::ot_nonlinear::Layer;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::Program;
+use lanner_protocol::transfers::Layer;
+use lanner_protocol::transfers::blocks::Program;
 use lanner_share::Share;
 
 use crate::two_parties::{Failure, measure};

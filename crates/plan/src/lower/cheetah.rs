@@ -2,10 +2,10 @@
 
 use lanner_graph::{FixedNode, Policy};
 use lanner_primitives::Ring;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme, Stacked};
-use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
-use lanner_protocol::step::{Protocol, Spec};
+use lanner_protocol::Protocol;
+use lanner_protocol::coefficient::cheetah::{Accuracy, Linear, Scheme, Stacked};
+use lanner_protocol::step::{Convolution, Spec};
+use lanner_protocol::transfers::{RingActivation, RingSquare, Rounding};
 
 use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;

@@ -2,12 +2,11 @@
 
 use lanner_graph::Policy;
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::convert::reshare::{Reading, Reveal};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, DropGuard, parameters};
-use lanner_protocol::nonlinear::softmax::{LabelAndProbability, RingSoftmax};
-use lanner_protocol::nonlinear::yao;
-use lanner_protocol::step::{Built, Protocol, Spec, StepCost};
+use lanner_protocol::local::reshare::{Reading, Reveal};
+use lanner_protocol::step::{Built, CotSupply, ProtocolError, Spec, StepCost, transfer_sets};
+use lanner_protocol::transfers::DropGuard;
+use lanner_protocol::transfers::softmax::{LabelAndProbability, RingSoftmax};
+use lanner_protocol::{Protocol, yao};
 
 use super::{OUTPUT, Planner, layer, ring, widened};
 use crate::{BuiltPlan, Mode, Plan, PlanError, Samples};
@@ -86,7 +85,7 @@ impl Planner<'_> {
         // A ring without room is the circuit's.
         let Ok(built) = transfers.build(&self.sets) else { return Ok(None) };
         let price = |built: Box<dyn Built>| -> Result<u64, ProtocolError> {
-            let StepCost { offline, online } = built.cost(&mut CotSupply::new(parameters([0; 2])))?;
+            let StepCost { offline, online } = built.cost(&mut CotSupply::new(transfer_sets([0; 2])))?;
             let both = offline.request.then(offline.answer).then(online);
             Ok(both.bytes() + ROUND * online.rounds())
         };

@@ -5,11 +5,9 @@
 
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_primitives::Ring;
-use lanner_protocol::Samples;
-use lanner_protocol::convert::shortfall::{Bounded, Shortfall};
-use lanner_protocol::local;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao;
+use lanner_protocol::local::shortfall::{Bounded, Shortfall};
+use lanner_protocol::step::{Samples, Windows};
+use lanner_protocol::{local, yao};
 
 use super::{Planner, ring};
 use crate::{Choices, Mode, PlanError};

@@ -1,13 +1,12 @@
 //! Layers, in any way, on any scheme.
 
 use lanner_bfv::{NoiseBound, Parameters};
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::Rotation;
 use lanner_protocol::spectral::circulant::{
     BlockCirculant, Bounds, Counted, HConv, HConvFactors, Hfc, HfcFactors, Operations, Planes, Rows,
     SlotScheme, StackedRows,
 };
 use lanner_protocol::spectral::{Program, Square};
+use lanner_protocol::step::{Convolution, Rotation};
 use lanner_ring::{Dft, Modulus};
 
 use crate::T;

@@ -1,12 +1,11 @@
 //! LoLa's networks, each way.
 
 use lanner_bfv::{Ciphertext, ParameterSet};
-use lanner_protocol::Samples;
-use lanner_protocol::linear::Convolution;
 use lanner_protocol::spectral::circulant::{
     BlockCirculant, Counted, EncryptedSlots, HConv, Hfc, Operations, Planes, Rows, StackedRows,
 };
 use lanner_protocol::spectral::{Kernel, Program, Search};
+use lanner_protocol::step::{Convolution, Samples};
 use lanner_ring::Modulus;
 
 use crate::layer::{Layer, dense};

@@ -18,14 +18,10 @@ use zeroize::Zeroizing;
 use super::layout::Layout;
 use super::primes::{Primes, product, residue};
 use super::{OF_A_SESSION, needs};
-use crate::Samples;
-use crate::linear::Sets;
-use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    BoxedStep, Built, Client, Encrypted, Inputs, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
-    Value, ValueType, WORD,
+    BoxedStep, Built, Client, Cost, CotSupply, Encrypted, Inputs, Memory, ModelParts, Needs, ProtocolError,
+    Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, kind,
 };
-use crate::{Cost, ProtocolError, kind};
 
 /// The ring that the client's input is handed over in: that of no computation, and wider than any input.
 pub const INPUT: Ring = Ring::Pow2(40);
@@ -47,14 +43,6 @@ pub struct Encrypt {
 }
 
 impl Spec for Encrypt {
-    fn name(&self) -> &'static str {
-        "spectral.encrypt"
-    }
-
-    fn reason(&self) -> &'static str {
-        "the server computes on ciphertexts alone, so that there is one round"
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         self.layout.check(self.samples.slots(self.set.degree()))?;
         ValueType::only_known(inputs, INPUT, self.samples.count() * self.layout.len())?;

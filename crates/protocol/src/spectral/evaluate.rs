@@ -5,9 +5,7 @@ use std::sync::Arc;
 use lanner_bfv::{Ciphertext, ParameterSet};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
-use crate::ProtocolError;
-use crate::linear::keys::ClientKeys;
-use crate::step::{Client, Inputs, Server, Step, Value};
+use crate::step::{Client, ClientKeys, Inputs, ProtocolError, Server, Step, Value};
 
 /// A layer on ciphertexts.
 pub(super) trait Evaluate: Send + Sync {

@@ -6,8 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::Place;
-use crate::linear::Convolution;
+use crate::step::Convolution;
 
 /// An image on a grid of positions.
 ///
@@ -38,6 +37,17 @@ pub struct Taps {
     pub shape: Convolution,
     /// Its output.
     pub output: Grid,
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Anything.
+    Free,
+    /// Zero: what a convolution reads beside the image.
+    Zero,
+    /// The element of a number.
+    Element(usize),
 }
 
 /// The most ciphertexts that a value has.

@@ -11,13 +11,9 @@ use super::linear::Kernel;
 use super::primes::{Primes, product};
 use super::program::{Gathering, Program};
 use super::{ciphertext_bytes, dropped, needs};
-use crate::ProtocolError;
-use crate::Samples;
-use crate::linear::keys::ClientKeys;
-use crate::linear::{Convolution, Sets, layer_name};
 use crate::step::{
-    BoxedStep, Built, Client, Encrypted, KeyUse, LayerWeights, Memory, ModelParts, Needs, Server, Spec,
-    ValueType, Work,
+    BoxedStep, Built, Client, ClientKeys, Convolution, Encrypted, KeyUse, LayerWeights, Memory, ModelParts,
+    Needs, ProtocolError, Samples, Server, Sets, Spec, ValueType, Work,
 };
 
 /// A linear layer.
@@ -101,12 +97,8 @@ impl Linear {
 }
 
 impl Spec for Linear {
-    fn name(&self) -> &'static str {
-        layer_name(&self.shape, ["spectral.fc", "spectral.conv"])
-    }
-
-    fn reason(&self) -> &'static str {
-        "the server computes on ciphertexts alone, so that there is one round"
+    fn shape(&self) -> Option<&Convolution> {
+        Some(&self.shape)
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {

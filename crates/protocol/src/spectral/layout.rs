@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::grid::{Grid, MOST, Taps};
-use crate::ProtocolError;
-use crate::linear::Convolution;
+use super::grid::{Grid, MOST, Place, Taps};
+use crate::step::{Convolution, ProtocolError};
 
 /// Where the elements of a value lie. Slots that hold no element may hold anything.
 ///
@@ -31,17 +30,6 @@ pub enum Layout {
     Grid(Grid),
     /// An image as the taps of a convolution read it, position by position: see [`Taps`].
     Taps(Taps),
-}
-
-/// What a slot holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Anything.
-    Free,
-    /// Zero: what a convolution reads beside the image.
-    Zero,
-    /// The element of a number.
-    Element(usize),
 }
 
 /// Planes of what the taps of a convolution read, in blocks.

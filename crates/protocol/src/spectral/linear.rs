@@ -12,11 +12,7 @@ use zeroize::Zeroizing;
 
 use super::primes::residue;
 use super::program::Program;
-use crate::ProtocolError;
-use crate::Samples;
-use crate::linear::gazelle::galois_element;
-use crate::linear::gazelle::packing::Rotation;
-use crate::step::{LayerWeights, moduli};
+use crate::step::{LayerWeights, ProtocolError, Rotation, Samples, galois_element, moduli};
 
 /// A layer's weights modulo some primes, ready to multiply.
 pub struct Kernel {

@@ -35,8 +35,7 @@ pub use square::Square;
 
 use lanner_bfv::{Ciphertext, Evaluator, ParameterSet, Parameters};
 
-use crate::ProtocolError;
-use crate::step::{KeyUse, Lifetime, Needs};
+use crate::step::{KeyUse, Lifetime, Needs, ProtocolError};
 
 /// What a step needs of a session's keys; its material holds them, and so lives as long as the session.
 fn needs(set: ParameterSet, uses: impl IntoIterator<Item = (KeyUse, usize)>) -> Needs {

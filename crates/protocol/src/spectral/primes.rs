@@ -3,7 +3,7 @@
 use lanner_bfv::{Parameters, SlotEncoder};
 use lanner_primitives::parallel;
 
-use crate::ProtocolError;
+use crate::step::ProtocolError;
 
 /// An encoder for each prime of a product.
 pub struct Primes {

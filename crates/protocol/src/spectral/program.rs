@@ -16,9 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::grid::{Grid, Taps};
 use super::layout::{Layout, Patches};
 use super::primes::largest;
-use crate::ProtocolError;
-use crate::linear::Convolution;
-use crate::linear::gazelle::packing::Rotation;
+use crate::step::{Convolution, ProtocolError, Rotation};
 
 /// How a layer is computed. It follows from the layer's shape and the layout of its input, and not from weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -716,7 +714,7 @@ const NO_LAYOUT: ProtocolError =
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::Samples;
+    use crate::step::Samples;
 
     const SLOTS: usize = 64;
 

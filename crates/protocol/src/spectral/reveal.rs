@@ -23,14 +23,10 @@ use serde::{Deserialize, Serialize};
 use super::layout::Layout;
 use super::primes::{Primes, product};
 use super::{OF_A_SESSION, ciphertext_bytes, needs};
-use crate::Samples;
-use crate::linear::Sets;
-use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Memory, ModelParts, Needs, Outcome, Server, Spec, Step,
-    StepCost, Value, ValueType,
+    Answers, BoxedStep, Built, Client, Cost, CotSupply, Inputs, Memory, ModelParts, Needs, Outcome,
+    ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, kind,
 };
-use crate::{Cost, ProtocolError, kind};
 
 /// The disclosure of all scores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,14 +53,6 @@ impl Reveal {
 }
 
 impl Spec for Reveal {
-    fn name(&self) -> &'static str {
-        "spectral.reveal"
-    }
-
-    fn reason(&self) -> &'static str {
-        "the server computes on ciphertexts alone, so that there is one round"
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         self.layout.check(self.samples.slots(self.set.degree()))?;
         let input = ValueType::only_encrypted(inputs)?;

@@ -1,7 +1,8 @@
 //! The elements of several samples in the slots of ciphertexts, and back.
 
-use super::layout::{Layout, Place};
-use crate::Samples;
+use super::grid::Place;
+use super::layout::Layout;
+use crate::step::Samples;
 
 impl Samples {
     /// The slots of all ciphertexts, for the elements of one sample after the other; zero where there is no element.

@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::evaluate::{AtServer, Elsewhere, Evaluate};
 use super::primes::{Primes, largest, product};
 use super::{ciphertext_bytes, needs};
-use crate::ProtocolError;
-use crate::linear::Sets;
-use crate::linear::keys::ClientKeys;
 use crate::step::{
-    BoxedStep, Built, Client, Encrypted, KeyUse, Memory, ModelParts, Needs, Server, Spec, ValueType,
+    BoxedStep, Built, Client, ClientKeys, Encrypted, KeyUse, Memory, ModelParts, Needs, ProtocolError,
+    Server, Sets, Spec, ValueType,
 };
 
 /// The square of each element.
@@ -42,14 +40,6 @@ impl Square {
 }
 
 impl Spec for Square {
-    fn name(&self) -> &'static str {
-        "spectral.square"
-    }
-
-    fn reason(&self) -> &'static str {
-        "the server computes on ciphertexts alone, so that there is one round"
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let input = ValueType::only_encrypted(inputs)?;
         let [before, behind] = self.limbs;

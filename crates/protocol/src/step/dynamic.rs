@@ -5,7 +5,7 @@ use std::any::Any;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 use super::{Inputs, PartyState, Step, Value};
-use crate::ProtocolError;
+use crate::step::ProtocolError;
 
 /// What a step keeps from one phase to the next, known to the step alone.
 pub type AnyState = Box<dyn Any + Send>;

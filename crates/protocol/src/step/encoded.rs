@@ -4,19 +4,10 @@ use std::fmt::Debug;
 use std::ops::Deref;
 
 use lanner_bfv::{Encoded, Parameters};
-use lanner_ring::{Extent, Modulus};
+use lanner_ring::Modulus;
 
-use super::shared::{Shared, key};
-use crate::ProtocolError;
-
-/// Words of factors, by a name that follows from the weights and from what is made of them.
-pub trait EncodedWeights {
-    /// The words under a name, if they are there.
-    fn get(&self, name: &[u8; 32]) -> Option<Extent>;
-
-    /// Puts the words that were made for a name, one part after the other. They may be there from now on.
-    fn put(&self, name: &[u8; 32], parts: &mut dyn Iterator<Item = &[u64]>);
-}
+use super::shared::{EncodedWeights, Shared, key};
+use crate::step::ProtocolError;
 
 /// The weights of a layer, from which its factors are made where they do not lie ready.
 #[derive(Clone, Copy)]
@@ -98,7 +89,8 @@ impl Deref for LayerWeights<'_> {
 }
 
 /// The moduli of parameters, on which factors depend: those of the limbs, and then the special one.
-pub(crate) fn moduli(parameters: &Parameters) -> Vec<u64> {
+#[must_use]
+pub fn moduli(parameters: &Parameters) -> Vec<u64> {
     parameters.moduli().iter().chain(parameters.special()).map(Modulus::value).collect()
 }
 
@@ -111,7 +103,7 @@ mod tests {
     use std::sync::Arc;
 
     use lanner_bfv::{CoefficientFactor, ParameterSet, Parameters};
-    use lanner_ring::{Buffer, Region};
+    use lanner_ring::{Buffer, Extent, Region};
 
     use super::*;
 

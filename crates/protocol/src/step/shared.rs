@@ -7,9 +7,8 @@ use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use lanner_ring::Extent;
 use sha2::{Digest, Sha256};
-
-use super::encoded::EncodedWeights;
 
 /// Weights that are ready to multiply, by what they were made of, while a model's steps are made: a loop takes the same at each of its turns.
 #[derive(Default)]
@@ -49,6 +48,15 @@ impl Shared {
     pub(super) fn encoded(&self) -> Option<&dyn EncodedWeights> {
         self.encoded.as_deref()
     }
+}
+
+/// Words of factors, by a name that follows from the weights and from what is made of them.
+pub trait EncodedWeights {
+    /// The words under a name, if they are there.
+    fn get(&self, name: &[u8; 32]) -> Option<Extent>;
+
+    /// Puts the words that were made for a name, one part after the other. They may be there from now on.
+    fn put(&self, name: &[u8; 32], parts: &mut dyn Iterator<Item = &[u64]>);
 }
 
 /// Names what is made of weights for a purpose.

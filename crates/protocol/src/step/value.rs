@@ -6,8 +6,7 @@ use lanner_bfv::{Ciphertext, NoiseBound, ParameterSet};
 use lanner_primitives::Ring;
 use lanner_share::Share;
 
-use crate::ProtocolError;
-use crate::nonlinear::softmax::Likely;
+use crate::step::{Likely, ProtocolError};
 
 /// Which parties know their share of a value before the network's input is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

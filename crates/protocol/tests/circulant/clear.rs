@@ -1,8 +1,7 @@
 //! Slots in the clear: the twin of ciphertexts.
 
-use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::gazelle::packing::Rotation;
 use lanner_protocol::spectral::circulant::SlotScheme;
+use lanner_protocol::step::{ProtocolError, Rotation};
 use lanner_ring::Modulus;
 
 /// Slots modulo a prime.

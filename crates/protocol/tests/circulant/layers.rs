@@ -1,9 +1,9 @@
 //! Every layer on any scheme, beside its naive twin and its formula.
 
-use lanner_protocol::linear::Convolution;
 use lanner_protocol::spectral::circulant::{
     BlockCirculant, Counted, Digit, HConv, Hdft, Hfc, Operations, Planes, Rows, SlotScheme, StackedRows,
 };
+use lanner_protocol::step::Convolution;
 use lanner_ring::{Dft, Modulus};
 use proptest::prelude::*;
 

@@ -1,9 +1,7 @@
 //! The ideal twins: what a trusted dealer who sees both shares would hand out.
 
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
+use lanner_protocol::step::{Convolution, Function, Windows};
 use lanner_share::Share;
 
 /// A fresh sharing of secrets: the client's share, the server's.

@@ -2,9 +2,8 @@
 
 use std::cell::Cell;
 
-use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::falcon::{Packing, SlotProducts, Spectrum, evaluate};
+use lanner_protocol::packed::falcon::{Packing, SlotProducts, Spectrum, evaluate};
+use lanner_protocol::step::{Convolution, ProtocolError};
 use lanner_ring::Modulus;
 use lanner_share::Share;
 

@@ -7,10 +7,10 @@ use lanner_bfv::{
     SlotEncoder,
 };
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::{Packing, Weighting};
-use lanner_protocol::linear::gazelle::scheme::evaluate;
-use lanner_protocol::linear::gazelle::{EncryptedSlots, Kernel, galois_element, output_noise};
+use lanner_protocol::packed::gazelle::packing::{Packing, Weighting};
+use lanner_protocol::packed::gazelle::scheme::evaluate;
+use lanner_protocol::packed::gazelle::{EncryptedSlots, Kernel, output_noise};
+use lanner_protocol::step::{Convolution, galois_element};
 
 use crate::kernels::clear::{convolution, operand};
 

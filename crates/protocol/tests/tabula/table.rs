@@ -2,9 +2,9 @@
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Block, Ring};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Factors, Polynomials, Transfers};
-use lanner_protocol::nonlinear::tabula::{Keyed, Table, TableLookup};
-use lanner_protocol::{Cost, Party};
+use lanner_protocol::step::{Cost, CotSupply, Party, Transfers};
+use lanner_protocol::tabula::{Keyed, Table, TableLookup};
+use lanner_protocol::transfers::{Factors, Polynomials};
 use lanner_share::Share;
 use lanner_wire::{Reader, Writer};
 

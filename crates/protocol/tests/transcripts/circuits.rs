@@ -1,13 +1,10 @@
 //! Garbled circuits, the sharings that surround them, and what is opened at the end.
 
 use lanner_primitives::Ring;
-use lanner_protocol::convert::reshare;
-use lanner_protocol::nonlinear::softmax;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::{
-    ClientLayer, ClientRevealed, EvaluationSession, Function, GarblingSession, Layer, Revealed, ServerLayer,
-    ServerRevealed,
-};
+use lanner_protocol::local::reshare;
+use lanner_protocol::step::{EvaluationSession, Function, GarblingSession, Windows};
+use lanner_protocol::transfers::softmax;
+use lanner_protocol::yao::{ClientLayer, ClientRevealed, Layer, Revealed, ServerLayer, ServerRevealed};
 use lanner_share::Share;
 use lanner_testkit::{Domain, Domains, Transcript};
 

@@ -2,12 +2,11 @@
 
 use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme, Stacked};
-use lanner_protocol::linear::delphi;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::gazelle::{self, galois_element};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
+use lanner_protocol::coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
+use lanner_protocol::coefficient::delphi;
+use lanner_protocol::packed::gazelle;
+use lanner_protocol::packed::gazelle::packing::Packing;
+use lanner_protocol::step::{Convolution, Sets, galois_element, receive_keys, send_keys};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};

@@ -4,8 +4,7 @@
 //! encodes, in order. Every length follows from the plan. The bytes are secret: see [`Step::encode`](lanner_protocol::step::Step::encode).
 
 use lanner_process::Mark;
-use lanner_protocol::Party;
-use lanner_protocol::step::{Lifetime, PartyState};
+use lanner_protocol::step::{Lifetime, Party, PartyState};
 use lanner_store::Material;
 use lanner_wire::{DecodeError, Reader, Writer};
 

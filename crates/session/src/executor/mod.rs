@@ -15,7 +15,7 @@ mod values;
 
 pub use clock::{Phase, StepCost};
 pub use error::ExecutionError;
-pub use lanner_protocol::nonlinear::softmax::Likely;
+pub use lanner_protocol::step::Likely;
 pub use lanner_protocol::step::Outcome;
 pub use plan::{ClientPlan, PartyPlan, ServedModel};
 pub use progress::{SetUpPart, StepProgress};

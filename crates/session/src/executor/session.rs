@@ -5,10 +5,9 @@ use std::sync::Arc;
 use lanner_plan::{Action, Visit};
 use lanner_primitives::{Prg, Seed};
 use lanner_process::Mark;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::keys as protocol;
+use lanner_protocol::step as protocol;
 use lanner_protocol::step::{
-    AnyState, Client, Inputs, KeyedClient, Keys, Outcome, PartyState, Server, SetUp, Value,
+    AnyState, Client, Inputs, KeyedClient, Keys, Outcome, PartyState, ProtocolError, Server, SetUp, Value,
 };
 use lanner_share::Share;
 use lanner_store::Material;

@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use lanner_plan::{Action, Visit};
-use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{Inputs, Value};
+use lanner_protocol::step::{Inputs, ProtocolError, Value};
 use lanner_share::Share;
 
 /// For each visit, the values that nobody reads after it.

@@ -3,8 +3,7 @@
 use lanner_bfv::{NoiseBound, Parameters};
 
 use super::SlotScheme;
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use crate::step::{ProtocolError, Rotation};
 
 /// Computes on bounds, those of ciphertexts of a number of limbs modulo `t`. They are the ones that ciphertexts carry.
 pub struct Bounds {

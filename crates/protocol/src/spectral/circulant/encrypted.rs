@@ -3,9 +3,7 @@
 use lanner_bfv::{Ciphertext, EvaluationKeys, Evaluator, Multiplier, SlotEncoder};
 
 use super::SlotScheme;
-use crate::ProtocolError;
-use crate::linear::gazelle::galois_element;
-use crate::linear::gazelle::packing::Rotation;
+use crate::step::{ProtocolError, Rotation, galois_element};
 
 /// Computes on ciphertexts under a client's keys.
 pub struct EncryptedSlots<'k> {

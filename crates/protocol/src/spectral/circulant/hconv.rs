@@ -25,9 +25,7 @@ use zeroize::Zeroizing;
 use super::hdft::{halves, stack};
 use super::window::Window;
 use super::{BlockCirculant, Counted, Digit, Hdft, Operations, SlotScheme};
-use crate::ProtocolError;
-use crate::linear::Convolution;
-use crate::linear::gazelle::packing::Rotation;
+use crate::step::{Convolution, ProtocolError, Rotation};
 
 /// A convolution's shape and layout.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@
 use lanner_ring::Dft;
 
 use super::{Counted, Operations, SlotScheme};
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use crate::step::{ProtocolError, Rotation};
 
 /// The transform of blocks in slots, or its inverse.
 ///

@@ -18,8 +18,7 @@ use lanner_ring::Dft;
 
 use super::hdft::{halves, stack};
 use super::{BlockCirculant, Counted, Digit, Hdft, Operations, SlotScheme};
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use crate::step::{ProtocolError, Rotation};
 
 /// A layer's shape and layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
