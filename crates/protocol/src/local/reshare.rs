@@ -10,10 +10,11 @@
 
 use lanner_primitives::Ring;
 use lanner_share::Share;
-use lanner_wire::{Channel, DecodeError, Reader, Writer, pack_bits, packed_len, unpack_bits};
+use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
 use serde::{Deserialize, Serialize};
 
 use crate::step::encoding::{read_share, write_share};
+use crate::step::messages::{receive_share, send_share};
 use crate::step::{
     BoxedStep, Built, Client, Cost, CotSupply, Inputs, Known, Likely, MAX_DIGITS, Memory, ModelParts,
     Outcome, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, kind,
@@ -355,25 +356,4 @@ impl Step<Server> for Reveal {
         reveal(channel, self.inputs(inputs)?.0)?;
         Ok(Value::AtPeer)
     }
-}
-
-/// Sends a share's elements.
-pub(crate) fn send_share(
-    channel: &mut dyn Channel,
-    kind: lanner_wire::Kind,
-    share: &Share,
-) -> Result<(), ProtocolError> {
-    Ok(channel.send(kind, &pack_bits(share.values(), share.ring().bits()))?)
-}
-
-/// Receives a share of a given number of elements of a ring.
-pub(crate) fn receive_share(
-    channel: &mut dyn Channel,
-    kind: lanner_wire::Kind,
-    ring: Ring,
-    length: usize,
-) -> Result<Share, ProtocolError> {
-    let bytes = channel.receive(kind, packed_len(length, ring.bits()))?;
-    let values = unpack_bits(&bytes, length, ring.bits()).map_err(lanner_wire::ChannelError::from)?;
-    Share::new(ring, values).map_err(|_| lanner_wire::ChannelError::Malformed { what: "share" }.into())
 }

@@ -42,12 +42,14 @@ impl Samples {
     }
 
     /// A rotation of one sample's slots, of all.
-    pub(crate) fn rotation(self, rotation: Rotation) -> Rotation {
+    #[must_use]
+    pub fn rotation(self, rotation: Rotation) -> Rotation {
         Rotation { step: rotation.step * self.0, ..rotation }
     }
 
     /// The same value for each sample.
-    pub(crate) fn spread<T: Copy>(self, slots: &[T]) -> Vec<T> {
+    #[must_use]
+    pub fn spread<T: Copy>(self, slots: &[T]) -> Vec<T> {
         // Never moved while it grows: what lies in slots may be secret.
         let mut spread = Vec::with_capacity(slots.len() * self.0);
         for value in slots {

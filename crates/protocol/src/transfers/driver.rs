@@ -266,6 +266,8 @@ pub(super) fn only<T>(mut all: Vec<T>) -> Result<T, ProtocolError> {
     }
 }
 
-pub(crate) const fn xor(x: u64, y: u64) -> u64 {
+/// The sum of two bits, in words.
+#[must_use]
+pub const fn xor(x: u64, y: u64) -> u64 {
     x ^ y
 }

@@ -67,8 +67,7 @@ mod tournament;
 /// What layers are made of, for protocols that the library has not: see [`Layer::of`].
 pub mod blocks {
     pub use super::comparison::{carry, compare};
-    pub(crate) use super::driver::xor;
-    pub use super::driver::{Driver, Part, Program, Task};
+    pub use super::driver::{Driver, Part, Program, Task, xor};
     pub use super::lanes::Lanes;
     pub use super::layer::Standard;
     pub use super::lookup::{Table, TableShape};

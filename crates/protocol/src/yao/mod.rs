@@ -43,9 +43,8 @@ mod step;
 pub use client::{ClientLayer, ClientMaterial};
 pub use evaluating::ClientRequest;
 pub use function::Layer;
-pub(crate) use revealed::Reading;
 pub use revealed::{
-    ClientRevealed, ClientRevealedMaterial, Revealed, ServerRevealed, ServerRevealedMaterial,
+    ClientRevealed, ClientRevealedMaterial, Reading, Revealed, ServerRevealed, ServerRevealedMaterial,
 };
 pub use server::{ServerLayer, ServerMaterial};
 pub use step::{Activation, AnyZero, ArgMax, Positive, TopK};

@@ -22,7 +22,7 @@ pub struct Revealed {
 
 /// How a circuit's output bits are read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reading {
+pub enum Reading {
     /// The index of the largest score.
     Label,
     /// The indices of the largest scores in order.
@@ -37,7 +37,9 @@ pub(crate) enum Reading {
 }
 
 impl Revealed {
-    pub(crate) const fn new(circuit: MaskedCircuit, reading: Reading) -> Self {
+    /// A circuit whose outputs are read so, of one sample.
+    #[must_use]
+    pub const fn new(circuit: MaskedCircuit, reading: Reading) -> Self {
         Self { circuit, reading, instances: 1 }
     }
 

@@ -11,11 +11,12 @@ use super::{
     Accuracy, ClientLayer, ClientMaterial, ClientRequest, Packing, Scheme, ServerLayer, ServerMaterial,
     Stacked,
 };
+use crate::coefficient::OfSet;
 use crate::step::encoding::undecodable;
 use crate::step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, OfSet, ProtocolError, Samples, Server, Sets, Shared, Spec, Step, StepCost, Value,
-    ValueType, WORD, WeightForm, Weights, Work, limb,
+    ModelParts, Needs, ProtocolError, Samples, Server, Sets, Shared, Spec, Step, StepCost, Value, ValueType,
+    WORD, WeightForm, Weights, Work, limb,
 };
 
 /// A linear layer over `Z_2^bits`.

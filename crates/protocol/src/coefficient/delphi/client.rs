@@ -6,8 +6,8 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
 use crate::coefficient::cheetah::{self, Scheme};
-use crate::local::reshare::send_share;
 use crate::step::encoding::{read_share, write_share};
+use crate::step::messages::send_share;
 use crate::step::{ProtocolError, kind};
 
 /// A layer as the client runs it.

@@ -9,8 +9,8 @@ use rand_core::CryptoRng;
 
 use super::Product;
 use crate::coefficient::cheetah::{self, Scheme};
-use crate::local::reshare::receive_share;
 use crate::step::encoding::{read_share, write_share};
+use crate::step::messages::receive_share;
 use crate::step::{ProtocolError, WeightForm, kind};
 
 /// A layer as the server runs it, shared by all sessions.

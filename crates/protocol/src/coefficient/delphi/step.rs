@@ -5,10 +5,11 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{ClientLayer, ClientMaterial, ClientRequest, Product, ServerLayer, ServerMaterial, cost};
+use crate::coefficient::OfSet;
 use crate::coefficient::cheetah::{self, BuiltLinear};
 use crate::step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, Memory, ModelParts, Needs,
-    OfSet, ProtocolError, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm, Work, limb,
+    ProtocolError, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm, Work, limb,
 };
 
 /// A linear layer over `Z_2^bits`, by the one that is run ahead of time.

@@ -9,8 +9,9 @@ use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use crate::packed::OfSet;
 use crate::step::encoding::undecodable;
-use crate::step::{Client, Inputs, OfSet, ProtocolError, Step, Value, in_turns, kind};
+use crate::step::{Client, Inputs, ProtocolError, Step, Value, in_turns, kind};
 
 /// The ciphertexts of a protocol as the client knows them.
 struct ClientExchange {

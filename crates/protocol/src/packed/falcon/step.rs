@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::packing::{Packing, candidates};
 use super::{ClientLayer, ServerLayer, ServerMaterial, Variant, offline_cost, online_cost, output_noise};
+use crate::packed::OfSet;
 use crate::packed::exchange::{halves, sealing};
 use crate::step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, OfSet, ProtocolError, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD,
-    WeightForm, Work,
+    ModelParts, Needs, ProtocolError, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm,
+    Work,
 };
 
 /// A linear layer over `Z_prime`.

@@ -10,10 +10,11 @@ use super::packing::Packing;
 use super::{
     ClientLayer, Kernel, ServerLayer, ServerMaterial, offline_cost, online_cost, output_noise, working_bytes,
 };
+use crate::packed::OfSet;
 use crate::packed::exchange::{halves, sealing};
 use crate::step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, KeyUse, Known, LayerWeights, Memory,
-    ModelParts, Needs, OfSet, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType,
+    ModelParts, Needs, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType,
     WeightForm, Work,
 };
 

@@ -7,12 +7,13 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{ClientSquare, ServerMaterial, ServerSquare, Target};
+use crate::packed::OfSet;
 use crate::packed::exchange::{halves, sealing};
 use crate::packed::gazelle::packing::Packing;
 use crate::packed::gazelle::{self, Kernel};
 use crate::step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, OfSet, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType,
+    ModelParts, Needs, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType,
     WeightForm, Work, limb,
 };
 

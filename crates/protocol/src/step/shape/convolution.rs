@@ -44,7 +44,8 @@ impl Convolution {
     }
 
     /// Rows and columns of the image that the kernel spans.
-    pub(crate) fn reach(&self) -> [usize; 2] {
+    #[must_use]
+    pub fn reach(&self) -> [usize; 2] {
         [0, 1].map(|axis| self.dilations[axis] * self.kernel[axis].saturating_sub(1) + 1)
     }
 
@@ -131,23 +132,26 @@ impl Convolution {
     }
 
     /// Taps over all input channels, numbered by channel, row and column.
-    pub(crate) fn taps(&self) -> usize {
+    #[must_use]
+    pub fn taps(&self) -> usize {
         self.in_channels * self.kernel[0] * self.kernel[1]
     }
 
     /// The number of a tap.
-    pub(crate) fn tap_number(&self, channel: usize, tap: [usize; 2]) -> usize {
+    #[must_use]
+    pub fn tap_number(&self, channel: usize, tap: [usize; 2]) -> usize {
         (channel * self.kernel[0] + tap[0]) * self.kernel[1] + tap[1]
     }
 
     /// The input channel of a numbered tap, and its place in the kernel.
-    pub(crate) fn numbered_tap(&self, number: usize) -> (usize, [usize; 2]) {
+    #[must_use]
+    pub fn numbered_tap(&self, number: usize) -> (usize, [usize; 2]) {
         let [height, width] = self.kernel;
         (number / (height * width), [number / width % height, number % width])
     }
 
     /// The taps of an output channel: for each the input channel, the place in the kernel and the index of the weight.
-    pub(crate) fn taps_of(&self, out_channel: usize) -> impl Iterator<Item = (usize, [usize; 2], usize)> {
+    pub fn taps_of(&self, out_channel: usize) -> impl Iterator<Item = (usize, [usize; 2], usize)> {
         let first = out_channel / self.group_outputs() * self.group_inputs();
         (0..self.group_inputs()).flat_map(move |of_group| {
             let tap = move |dy, dx| {
@@ -160,19 +164,22 @@ impl Convolution {
     }
 
     /// The input element that a tap reads for a pixel of the output; none in the padding.
-    pub(crate) fn element(&self, channel: usize, tap: [usize; 2], pixel: [usize; 2]) -> Option<usize> {
+    #[must_use]
+    pub fn element(&self, channel: usize, tap: [usize; 2], pixel: [usize; 2]) -> Option<usize> {
         let [y, x] = [self.source(0, pixel[0], tap[0])?, self.source(1, pixel[1], tap[1])?];
         Some((channel * self.image[0] + y) * self.image[1] + x)
     }
 
     /// The input index that a tap reads for an output index along one axis; none in the padding.
-    pub(crate) fn source(&self, axis: usize, output: usize, tap: usize) -> Option<usize> {
+    #[must_use]
+    pub fn source(&self, axis: usize, output: usize, tap: usize) -> Option<usize> {
         let padded = output * self.strides[axis] + tap * self.dilations[axis];
         padded.checked_sub(self.pads[axis]).filter(|index| *index < self.image[axis])
     }
 
     /// The index of a weight; `of_group` counts the input channels of the output channel's group.
-    pub(crate) fn weight_index(&self, out_channel: usize, of_group: usize, tap: [usize; 2]) -> usize {
+    #[must_use]
+    pub fn weight_index(&self, out_channel: usize, of_group: usize, tap: [usize; 2]) -> usize {
         let channel = out_channel * self.group_inputs() + of_group;
         (channel * self.kernel[0] + tap[0]) * self.kernel[1] + tap[1]
     }

@@ -1,9 +1,0 @@
-//! A layer with its keys' parameter set.
-
-use lanner_bfv::ParameterSet;
-
-/// A party's layer with the parameter set whose keys it needs.
-pub(crate) struct OfSet<L> {
-    pub(crate) set: ParameterSet,
-    pub(crate) layer: L,
-}
