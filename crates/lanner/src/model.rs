@@ -9,8 +9,8 @@ use lanner_graph::{
 };
 use lanner_plan::Mode;
 use lanner_primitives::Prg;
-use lanner_protocol::tabula;
-use lanner_protocol::transfers::softmax::likeliest;
+use lanner_tabula as tabula;
+use lanner_transfers::softmax::likeliest;
 use serde::{Deserialize, Serialize};
 
 use crate::auto::{Done, Job};

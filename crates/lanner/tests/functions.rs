@@ -6,9 +6,9 @@ use std::thread;
 use lanner_graph::elementwise::{FixedFunction, polynomials};
 use lanner_net::memory;
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::step::{Party, Transfers, transfer_sets};
-use lanner_protocol::transfers::Layer;
 use lanner_share::Share;
+use lanner_step::{Party, Transfers, transfer_sets};
+use lanner_transfers::Layer;
 use lanner_wire::Channel;
 
 /// A function on integers of some bits, around 0, with fraction bits of input and output.

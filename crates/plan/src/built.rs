@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use lanner_graph::Network;
 use lanner_protocol::Protocol;
-use lanner_protocol::step::{
+use lanner_step::{
     Built, CotSupply, Memory, Needs, OfflineCost, ProtocolError, SetUp, Sets, ValueType, WeightForm,
     transfer_sets,
 };
@@ -282,8 +282,8 @@ pub(crate) fn layer(name: &str, source: ProtocolError) -> PlanError {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use lanner_primitives::Ring;
-    use lanner_protocol::step::{Known, Party};
-    use lanner_protocol::transfers::Layer;
+    use lanner_step::{Known, Party};
+    use lanner_transfers::Layer;
 
     use super::*;
 

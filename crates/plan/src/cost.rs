@@ -1,6 +1,6 @@
 //! What a plan sends: the sum of its protocols' costs.
 
-use lanner_protocol::step::{Cost, CotSupply, StepCost};
+use lanner_step::{Cost, CotSupply, StepCost};
 
 use crate::built::layer;
 use crate::{Action, BuiltPlan, PlanError, Visit};

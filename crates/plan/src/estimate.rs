@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use lanner_protocol::step::{Cost, Memory, ValueType};
+use lanner_step::{Cost, Memory, ValueType};
 use serde::{Deserialize, Serialize};
 
 use crate::built::layer;

@@ -2,7 +2,7 @@
 
 use lanner_graph::FixedOp;
 use lanner_graph::elementwise::{FixedClip, FixedLeakyRelu};
-use lanner_protocol::step::{Function, Slope, Windows};
+use lanner_step::{Function, Slope, Windows};
 
 use crate::lower::windows;
 

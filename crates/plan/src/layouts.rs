@@ -9,8 +9,8 @@
 
 use std::collections::HashMap;
 
-use lanner_protocol::packed::gazelle::packing::{Operations, Packing};
-use lanner_protocol::step::{Convolution, ProtocolError, Rotation, Samples};
+use lanner_packed::gazelle::packing::{Operations, Packing};
+use lanner_step::{Convolution, ProtocolError, Rotation, Samples};
 
 /// A linear layer as far as its layout goes.
 pub(crate) struct Layer {

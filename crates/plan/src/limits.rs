@@ -6,11 +6,11 @@
 //! takes is the step's own word ([`Work`], [`Memory`]); here is what all together may. What is searched or built gate by gate while
 //! planning has limits of its own, far beyond real networks.
 
+use lanner_coefficient::cheetah;
 use lanner_graph::{FixedOp, Outline, Policy, PublicNetwork};
-use lanner_protocol::coefficient::cheetah;
-use lanner_protocol::packed::gazelle;
-use lanner_protocol::step::{Convolution, MAX_DIGITS, Memory, Work};
-use lanner_protocol::transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
+use lanner_packed::gazelle;
+use lanner_step::{Convolution, MAX_DIGITS, Memory, Work};
+use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
 
 use crate::lower::{convolution, layer_shape, windows};
 use crate::{Choices, Mode, PlanError, Samples};
@@ -240,8 +240,8 @@ const MAX_CLASSES: u64 = 1 << 13;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_protocol::step::Windows;
-    use lanner_protocol::transfers::Rounding;
+    use lanner_step::Windows;
+    use lanner_transfers::Rounding;
 
     use super::*;
     use crate::{Mode, plan};

@@ -12,15 +12,18 @@ mod square;
 use std::collections::{BTreeMap, HashSet};
 
 use lanner_bfv::ParameterSet;
+use lanner_coefficient::delphi;
 use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
+use lanner_local as local;
+use lanner_local::reshare::Reshare;
+use lanner_packed::gazelle::packing::Packing;
+use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
-use lanner_protocol::coefficient::delphi;
-use lanner_protocol::local::reshare::Reshare;
-use lanner_protocol::packed::gazelle::packing::Packing;
-use lanner_protocol::packed::{falcon, gazelle};
-use lanner_protocol::step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
-use lanner_protocol::transfers::Rounding;
-use lanner_protocol::{Protocol, local, tabula, yao};
+use lanner_protocol::Protocol;
+use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
+use lanner_yao as yao;
 
 pub use self::function::polynomials;
 use self::guards::Guards;

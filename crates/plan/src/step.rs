@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use lanner_graph::Policy;
 use lanner_graph::repeats::from_to;
 use lanner_primitives::Ring;
-use lanner_protocol::step::Samples;
-use lanner_protocol::transfers::Rounding;
-use lanner_protocol::{Protocol, tabula};
+use lanner_protocol::Protocol;
+use lanner_step::Samples;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use serde::{Deserialize, Serialize};
 
 /// Which published design the layers follow.
@@ -260,7 +261,7 @@ impl Plan {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_protocol::local::reshare::Reshare;
+    use lanner_local::reshare::Reshare;
 
     use super::*;
 

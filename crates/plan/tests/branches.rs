@@ -1,9 +1,10 @@
 //! Sizes of networks that branch: a node's are those of the values that it takes, not of the value made before it.
 
-use crate::common;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, PlanError, plan};
-use lanner_protocol::transfers::Rounding;
+use lanner_transfers::Rounding;
+
+use crate::common;
 
 const MODES: [(Mode, u64); 4] = [
     (Mode::Gazelle, 1_032_193),

@@ -1,11 +1,13 @@
 //! How functions and products of two values are planned.
 
-use crate::common;
 use lanner_graph::elementwise::FixedFunction;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::transfers::Rounding;
-use lanner_protocol::{Protocol, tabula};
+use lanner_protocol::Protocol;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
+
+use crate::common;
 
 const CHEETAH: Mode = Mode::Cheetah(Rounding::Exact);
 

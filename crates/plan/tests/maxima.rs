@@ -1,12 +1,13 @@
 //! Where mode tabula takes maxima over windows: after what is looked up, by keys, if that sends less online, else before it, by transfers.
 
-use crate::common;
 use lanner_graph::Policy;
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::Protocol;
-use lanner_protocol::step::{Cost, CotSupply, Function, Sets, Spec, Windows, transfer_sets};
-use lanner_protocol::tabula::{Lookup, Rounding};
-use lanner_protocol::transfers::{self, RingActivation};
+use lanner_step::{Cost, CotSupply, Function, Sets, Spec, Windows, transfer_sets};
+use lanner_tabula::{Lookup, Rounding};
+use lanner_transfers::{self as transfers, RingActivation};
+
+use crate::common;
 
 /// A pool of an image, perhaps rectified, and rescaled, and the layer that takes it.
 fn planned(side: usize, kernel: usize, stride: usize, relu: bool, bits: u32) -> Plan {

@@ -9,9 +9,9 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::step::{Function, Party, Transfers, Windows, transfer_sets};
-use lanner_protocol::transfers::{Layer, Rounding};
 use lanner_share::Share;
+use lanner_step::{Function, Party, Transfers, Windows, transfer_sets};
+use lanner_transfers::{Layer, Rounding};
 use queue::{Queue, median};
 
 type Failure = Box<dyn Error + Send + Sync>;

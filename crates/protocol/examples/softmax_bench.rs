@@ -9,13 +9,13 @@ mod queue;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::step::{
+use lanner_share::Share;
+use lanner_step::{
     Cost, CotSupply, EvaluationSession, GarblingSession, Likely, Outcome, Party, Transfers, transfer_sets,
 };
-use lanner_protocol::transfers::Layer;
-use lanner_protocol::transfers::softmax::{self, Precision, likeliest};
-use lanner_protocol::yao::{ClientRevealed, ServerRevealed};
-use lanner_share::Share;
+use lanner_transfers::Layer;
+use lanner_transfers::softmax::{self, Precision, likeliest};
+use lanner_yao::{ClientRevealed, ServerRevealed};
 use queue::{Failure, Queue, both, median};
 
 /// The modulus of 30 bits, near the paper's, and what one unit of a score stands for.

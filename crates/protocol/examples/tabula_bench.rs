@@ -10,9 +10,9 @@ mod queue;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::step::{Cost, CotSupply, Party, Transfers, transfer_sets};
-use lanner_protocol::tabula::{Activation, Keyed, Shape};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, Party, Transfers, transfer_sets};
+use lanner_tabula::{Activation, Keyed, Shape};
 use queue::{Failure, Queue, both, median};
 
 /// Bits that are kept and dropped, and of the ring of the results.

@@ -10,11 +10,11 @@ mod queue;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
-use lanner_protocol::tabula::{Activation, Keyed, Rounding, Shape, Table, TableLookup};
-use lanner_protocol::transfers::blocks::{Driver, Lanes, Program, carry};
-use lanner_protocol::transfers::{Layer, Polynomials};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
+use lanner_tabula::{Activation, Keyed, Rounding, Shape, Table, TableLookup};
+use lanner_transfers::blocks::{Driver, Lanes, Program, carry};
+use lanner_transfers::{Layer, Polynomials};
 use queue::{Failure, Queue, both, median};
 
 /// Bits that are kept and dropped, and of the ring of the results.

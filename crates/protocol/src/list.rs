@@ -1,13 +1,14 @@
 //! The one list of all protocols.
 
+use lanner_coefficient::{cheetah, delphi};
+use lanner_local::{self as local, reshare, shortfall};
+use lanner_packed::{falcon, gazelle, square};
+use lanner_spectral as spectral;
+use lanner_step::{Samples, Spec};
+use lanner_tabula as tabula;
+use lanner_transfers::{self as transfers, softmax};
+use lanner_yao as yao;
 use serde::{Deserialize, Serialize};
-
-use crate::coefficient::{cheetah, delphi};
-use crate::local::{self, reshare, shortfall};
-use crate::packed::{falcon, gazelle, square};
-use crate::step::{Samples, Spec};
-use crate::transfers::softmax;
-use crate::{spectral, tabula, transfers, yao};
 
 /// Makes the enum of all protocols, which a plan writes down with the protocol's variant as tag, and its dispatch.
 ///

@@ -3,18 +3,19 @@
 
 use std::rc::Rc;
 
-use crate::common::{Party as End, edge_share, ideal, rng, signed};
+use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
+use lanner_coefficient::delphi::{self, Product, ServerLayer};
 use lanner_primitives::{Ring, parallel};
 use lanner_protocol::Protocol;
-use lanner_protocol::coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
-use lanner_protocol::coefficient::delphi::{self, Product, ServerLayer};
-use lanner_protocol::step::{
+use lanner_share::Share;
+use lanner_step::{
     AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
     Samples, Server, SetUp, Sets, Shared, Spec, Value, ValueType, Weights, transfer_sets,
 };
-use lanner_share::Share;
 use lanner_testkit::check_bits;
 use lanner_wire::{Reader, Writer, pack_bits};
+
+use crate::common::{Party as End, edge_share, ideal, rng, signed};
 
 fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, pad: usize) -> Convolution {
     Convolution {

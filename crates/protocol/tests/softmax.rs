@@ -1,15 +1,14 @@
 //! Softmax against its integer twin and the ideal one in floating point, its cost, its transcripts, and what it opens.
 
-use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::step::{
-    Cost, EvaluationSession, GarblingSession, Likely, Outcome, ProtocolError, garbling_cost,
-};
-use lanner_protocol::transfers::softmax::{Precision, likeliest, softmax};
-use lanner_protocol::yao::{ClientRevealed, Revealed, ServerRevealed};
 use lanner_share::Share;
+use lanner_step::{Cost, EvaluationSession, GarblingSession, Likely, Outcome, ProtocolError, garbling_cost};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
+use lanner_transfers::softmax::{Precision, likeliest, softmax};
 use lanner_wire::{ChannelError, Kind};
+use lanner_yao::{ClientRevealed, Revealed, ServerRevealed};
+
+use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 
 const P: u64 = 1_032_193;
 

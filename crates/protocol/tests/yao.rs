@@ -1,14 +1,15 @@
 //! Garbled layers equal their ideal twins at the edges of their rings.
 
-use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 use lanner_gc::library::signed_bound;
 use lanner_primitives::{Prg, Ring, parallel};
-use lanner_protocol::step::{
+use lanner_share::Share;
+use lanner_step::{
     EvaluationSession, Function, GarblingSession, Outcome, ProtocolError, Slope, Windows, garbling_cost,
 };
-use lanner_protocol::yao::{ClientLayer, ClientRevealed, Layer, Revealed, ServerLayer, ServerRevealed};
-use lanner_share::Share;
 use lanner_wire::{ChannelError, Kind};
+use lanner_yao::{ClientLayer, ClientRevealed, Layer, Revealed, ServerLayer, ServerRevealed};
+
+use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 
 /// 20, 23, 30 and 37 bits.
 const RINGS: [Ring; 5] = [

@@ -1,13 +1,13 @@
 //! Plans whose linear layers are encrypted ahead of time: every output integer as computed in the clear, what is predicted is what is sent, offline
 //! in one round, and material that was bytes in between makes the same prediction.
 
+use lanner_coefficient::delphi;
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_plan::{Item, Mode, Plan, plan};
 use lanner_protocol::Protocol;
-use lanner_protocol::coefficient::delphi;
-use lanner_protocol::step::{Outcome, PartyState};
-use lanner_protocol::transfers::Rounding;
 use lanner_session::executor::{ClientPlan, PartyPlan, Phase, Prepared, ServedModel};
+use lanner_step::{Outcome, PartyState};
+use lanner_transfers::Rounding;
 
 use crate::common::{Digested, network, session, session_keeping};
 

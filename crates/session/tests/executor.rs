@@ -5,17 +5,18 @@ use std::sync::Arc;
 use lanner_graph::{
     FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
 };
+use lanner_local::reshare::{Reading, Reveal};
 use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::{Choices, Item, Limits, Mode, Plan, PlanCost, Samples, Step, plan, plan_within};
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::local::reshare::{Reading, Reveal};
-use lanner_protocol::transfers::softmax::likeliest;
-use lanner_protocol::transfers::{DropGuard, Rounding};
-use lanner_protocol::{Protocol, tabula};
+use lanner_protocol::Protocol;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
 use lanner_session::requests::{Request, Responder};
+use lanner_tabula as tabula;
+use lanner_transfers::softmax::likeliest;
+use lanner_transfers::{DropGuard, Rounding};
 
 /// Every mode over primes, and every one over powers of two, whose outputs are exact.
 const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use lanner_graph::{Network, Policy, QuantizationOptions};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::step::PartyState;
-use lanner_protocol::tabula;
-use lanner_protocol::transfers::Rounding;
 use lanner_session::executor::{ClientPlan, ExecutionError, PartyPlan, Prepared, ServedModel};
+use lanner_step::PartyState;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use lanner_wire::DecodeError;
 use rand_core::Rng;
 

@@ -139,8 +139,8 @@ fn a_choice_is_worth_as_much_as_the_best_of_one_design() {
                 let again = plan_within(public, policy, &plan.choices(), &Limits::default()).unwrap();
                 assert_eq!(again, plan);
                 for mode in [
-                    Mode::Cheetah(lanner_protocol::transfers::Rounding::Exact),
-                    Mode::Tabula(lanner_protocol::tabula::Rounding::Exact),
+                    Mode::Cheetah(lanner_transfers::Rounding::Exact),
+                    Mode::Tabula(lanner_tabula::Rounding::Exact),
                 ] {
                     let single = plan_within(public, policy, &mode.into(), &Limits::default()).unwrap();
                     let single = single.build().unwrap().estimate(&prices.kernels, link).unwrap();

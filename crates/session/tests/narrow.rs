@@ -1,12 +1,13 @@
 //! What is looked up in rings of its own: both parties' results equal the reference up to the edges of what is kept.
 
-use crate::common::{network, session};
 use lanner_graph::network::Lookup;
 use lanner_graph::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::tabula;
-use lanner_protocol::transfers::Rounding;
 use lanner_session::executor::Outcome;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
+
+use crate::common::{network, session};
 
 const BOUNDED: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,2,2]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lanner_primitives::Ring;
-use lanner_protocol::step::ProtocolError;
-use lanner_protocol::transfers::blocks::{Driver, Lanes, Table, Task, carry};
+use lanner_step::ProtocolError;
+use lanner_transfers::blocks::{Driver, Lanes, Table, Task, carry};
 
 /// Values that are not negative, shared modulo `2^bits`, all below half of that.
 #[derive(Clone)]

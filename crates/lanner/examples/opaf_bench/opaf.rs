@@ -6,8 +6,8 @@
 //! Exponentials are the processor's, whose time depends on the share.
 
 use lanner_primitives::Ring;
-use lanner_protocol::step::ProtocolError;
-use lanner_protocol::transfers::blocks::{self as library, Driver, Lanes, Task, carry};
+use lanner_step::ProtocolError;
+use lanner_transfers::blocks::{self as library, Driver, Lanes, Task, carry};
 
 use crate::blocks::{add_where, mask, rows, sign, truncate};
 use crate::reciprocal::Reciprocal;

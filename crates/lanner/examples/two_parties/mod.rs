@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::step::{Party, Transfers, transfer_sets};
-use lanner_protocol::transfers::Layer;
-use lanner_protocol::transfers::blocks::Program;
 use lanner_share::Share;
+use lanner_step::{Party, Transfers, transfer_sets};
+use lanner_transfers::Layer;
+use lanner_transfers::blocks::Program;
 use lanner_wire::Channel;
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;

@@ -5,9 +5,10 @@
 use lanner_graph::elementwise::{self, FixedFunction};
 use lanner_graph::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
-use lanner_protocol::step::{Function, Spec, Windows};
-use lanner_protocol::transfers::{Factors, Polynomials, RingFunction, RingMatrixProduct, RingProduct};
-use lanner_protocol::{Protocol, yao};
+use lanner_protocol::Protocol;
+use lanner_step::{Function, Spec, Windows};
+use lanner_transfers::{Factors, Polynomials, RingFunction, RingMatrixProduct, RingProduct};
+use lanner_yao as yao;
 
 use super::{Planner, ring, unsupported};
 use crate::PlanError;

@@ -2,9 +2,9 @@
 
 use lanner_graph::FixedOp;
 use lanner_primitives::Ring;
-use lanner_protocol::step::{CotSupply, Function, Spec, transfer_sets};
-use lanner_protocol::tabula::{Lookup, Maxima, Rounding, Table};
-use lanner_protocol::transfers::{self, RingActivation, RingFunction};
+use lanner_step::{CotSupply, Function, Spec, transfer_sets};
+use lanner_tabula::{Lookup, Maxima, Rounding, Table};
+use lanner_transfers::{self as transfers, RingActivation, RingFunction};
 
 use super::Planner;
 use crate::fuse::Fused;

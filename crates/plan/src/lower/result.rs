@@ -1,12 +1,13 @@
 //! How the client learns the result.
 
 use lanner_graph::Policy;
+use lanner_local::reshare::{Reading, Reveal};
 use lanner_primitives::Ring;
-use lanner_protocol::local::reshare::{Reading, Reveal};
-use lanner_protocol::step::{Built, CotSupply, ProtocolError, Spec, StepCost, transfer_sets};
-use lanner_protocol::transfers::DropGuard;
-use lanner_protocol::transfers::softmax::{LabelAndProbability, RingSoftmax};
-use lanner_protocol::{Protocol, yao};
+use lanner_protocol::Protocol;
+use lanner_step::{Built, CotSupply, ProtocolError, Spec, StepCost, transfer_sets};
+use lanner_transfers::DropGuard;
+use lanner_transfers::softmax::{LabelAndProbability, RingSoftmax};
+use lanner_yao as yao;
 
 use super::{OUTPUT, Planner, layer, ring, widened};
 use crate::{BuiltPlan, Mode, Plan, PlanError, Samples};

@@ -4,10 +4,11 @@
 //! compared in groups, by one circuit; the groups' bits are added up in shares; and of the sum the client learns whether it is above zero.
 
 use lanner_graph::{Policy, PublicNetwork};
+use lanner_local as local;
+use lanner_local::shortfall::{Bounded, Shortfall};
 use lanner_primitives::Ring;
-use lanner_protocol::local::shortfall::{Bounded, Shortfall};
-use lanner_protocol::step::{Samples, Windows};
-use lanner_protocol::{local, yao};
+use lanner_step::{Samples, Windows};
+use lanner_yao as yao;
 
 use super::{Planner, ring};
 use crate::{Choices, Mode, PlanError};

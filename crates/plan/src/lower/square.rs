@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use lanner_bfv::ParameterSet;
 use lanner_graph::{FixedOp, PublicNetwork};
-use lanner_protocol::packed::gazelle::packing::Packing;
-use lanner_protocol::packed::square::{Square, SquareLinear, Target};
-use lanner_protocol::step::{ProtocolError, Sets};
+use lanner_packed::gazelle::packing::Packing;
+use lanner_packed::square::{Square, SquareLinear, Target};
+use lanner_step::{ProtocolError, Sets};
 
 use super::{Planner, convolution, in_frequencies, layer, prime};
 use crate::{PlanError, Samples};

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use lanner_gc::library::signed_bound;
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::step::{Built, EvaluationSession, Function, GarblingSession, Party, Windows};
-use lanner_protocol::yao::{ClientLayer, Layer, ServerLayer};
 use lanner_share::Share;
+use lanner_step::{Built, EvaluationSession, Function, GarblingSession, Party, Windows};
+use lanner_yao::{ClientLayer, Layer, ServerLayer};
 
 use crate::queue::{Failure, Queue, both};
 use crate::{Measured, Played};

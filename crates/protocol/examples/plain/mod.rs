@@ -14,10 +14,10 @@
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
-use lanner_protocol::transfers::Layer;
-use lanner_protocol::transfers::blocks::{Driver, Lanes, Program, Task};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
+use lanner_transfers::Layer;
+use lanner_transfers::blocks::{Driver, Lanes, Program, Task};
 use lanner_wire::{Channel, ChannelError, Kind, pack_bits, packed_len, unpack_bits};
 
 use crate::Measured;

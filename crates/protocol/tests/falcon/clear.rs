@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use lanner_protocol::packed::falcon::{Packing, SlotProducts, Spectrum, evaluate};
-use lanner_protocol::step::{Convolution, ProtocolError};
+use lanner_packed::falcon::{Packing, SlotProducts, Spectrum, evaluate};
 use lanner_ring::Modulus;
 use lanner_share::Share;
+use lanner_step::{Convolution, ProtocolError};
 
 /// Slots in the clear.
 pub struct Clear {

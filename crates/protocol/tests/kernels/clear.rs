@@ -1,10 +1,10 @@
 //! The kernels over clear slots.
 
-use lanner_protocol::packed::gazelle::Kernel;
-use lanner_protocol::packed::gazelle::packing::{Packing, Weighting};
-use lanner_protocol::packed::gazelle::program::Term;
-use lanner_protocol::packed::gazelle::scheme::{PackedScheme, evaluate};
-use lanner_protocol::step::{Convolution, Rotation};
+use lanner_packed::gazelle::Kernel;
+use lanner_packed::gazelle::packing::{Packing, Weighting};
+use lanner_packed::gazelle::program::Term;
+use lanner_packed::gazelle::scheme::{PackedScheme, evaluate};
+use lanner_step::{Convolution, Rotation};
 
 /// The scheme without encryption.
 pub struct ClearSlots(usize);

@@ -1,8 +1,8 @@
 //! Every kernel over clear slots equals the convolution.
 
-use lanner_protocol::packed::gazelle::Kernel;
-use lanner_protocol::packed::gazelle::packing::Packing;
-use lanner_protocol::step::{Convolution, Samples};
+use lanner_packed::gazelle::Kernel;
+use lanner_packed::gazelle::packing::Packing;
+use lanner_step::{Convolution, Samples};
 use proptest::prelude::*;
 
 use crate::kernels::clear::{convolution, operand, packed};

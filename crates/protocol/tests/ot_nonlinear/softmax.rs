@@ -1,9 +1,9 @@
 //! The label and its probability by transfers are those that the circuit gives, whatever the shares.
 
 use lanner_primitives::Ring;
-use lanner_protocol::step::{Likely, Party};
-use lanner_protocol::transfers::Layer;
-use lanner_protocol::transfers::softmax::{Precision, likeliest};
+use lanner_step::{Likely, Party};
+use lanner_transfers::Layer;
+use lanner_transfers::softmax::{Precision, likeliest};
 
 use crate::common::{rng, signed};
 use crate::ot_nonlinear::{Case, outputs};

@@ -2,9 +2,9 @@
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Block, Ring};
-use lanner_protocol::step::{Party, Transfers, Windows};
-use lanner_protocol::tabula::{Keyed, Maxima, Tournament};
 use lanner_share::Share;
+use lanner_step::{Party, Transfers, Windows};
+use lanner_tabula::{Keyed, Maxima, Tournament};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Reader;
 

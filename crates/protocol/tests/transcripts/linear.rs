@@ -1,12 +1,12 @@
 //! Linear layers: keys, ciphertexts and what comes back. What its key opens is in `phases`.
 
 use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
+use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
+use lanner_coefficient::delphi;
+use lanner_packed::gazelle;
+use lanner_packed::gazelle::packing::Packing;
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
-use lanner_protocol::coefficient::delphi;
-use lanner_protocol::packed::gazelle;
-use lanner_protocol::packed::gazelle::packing::Packing;
-use lanner_protocol::step::{Convolution, Sets, galois_element, receive_keys, send_keys};
+use lanner_step::{Convolution, Sets, galois_element, receive_keys, send_keys};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};

@@ -2,8 +2,8 @@
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
-use lanner_protocol::step::{Party, Transfers};
-use lanner_protocol::tabula::{Activation, Keyed, Rounding, Shape};
+use lanner_step::{Party, Transfers};
+use lanner_tabula::{Activation, Keyed, Rounding, Shape};
 use lanner_testkit::{Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
