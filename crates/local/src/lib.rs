@@ -7,8 +7,8 @@ pub mod shortfall;
 use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_step::{
-    BoxedStep, Built, Client, Inputs, ModelParts, PartyState, ProtocolError, Samples, Server, Sets, Spec,
-    Step, Value, ValueType, Windows, Work,
+    BoxedStep, Built, Client, Inputs, ModelParts, PartyState, ProtocolError, Result, Samples, Server, Sets,
+    Spec, Step, Value, ValueType, Windows, Work,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ pub struct Move {
 }
 
 impl Spec for SumPool {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let known = ValueType::only(inputs, self.ring, self.windows.inputs())?;
         Ok(ValueType::shared(self.ring, self.windows.count()?, known))
     }
@@ -107,13 +107,13 @@ impl Spec for SumPool {
         Some(Self { windows: self.windows.of_samples(samples), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Map::SumGroups(self.windows.groups()?)))
     }
 }
 
 impl Spec for Add {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a sum" }) };
         let known = [left, right].map(|input| ValueType::only(&[input], self.ring, self.values));
         let [left, right] = known;
@@ -124,13 +124,13 @@ impl Spec for Add {
         Some(Self { values: samples.times(self.values), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Map::Add(self.factors)))
     }
 }
 
 impl Spec for Scale {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let known = ValueType::only(inputs, self.ring, self.values)?;
         Ok(ValueType::shared(self.ring, self.values, known))
     }
@@ -139,13 +139,13 @@ impl Spec for Scale {
         Some(Self { values: samples.times(self.values), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Map::Scale(self.factor)))
     }
 }
 
 impl Spec for Bias {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         if self.guard >= self.ring.bits() {
             return Err(ProtocolError::Shape { what: "the guard of a bias" });
         }
@@ -157,13 +157,13 @@ impl Spec for Bias {
         Some(Self { values: samples.times(self.values), samples, ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(self.clone()))
     }
 }
 
 impl Spec for Lift {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let known = ValueType::only(inputs, Ring::Pow2(self.bits), self.values)?;
         Ok(ValueType::shared(self.ring(), self.values, known))
     }
@@ -172,7 +172,7 @@ impl Spec for Lift {
         Some(Self { values: samples.times(self.values), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Map::Lift(self.guard, self.ring())))
     }
 }
@@ -184,7 +184,7 @@ impl Lift {
 }
 
 impl Spec for Narrow {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         if !(1..=self.from).contains(&self.to) {
             return Err(ProtocolError::Shape { what: "the rings of a value that is narrowed" });
         }
@@ -196,13 +196,13 @@ impl Spec for Narrow {
         Some(Self { values: samples.times(self.values), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Map::Narrow(Ring::Pow2(self.to))))
     }
 }
 
 impl Spec for Move {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let known = inputs.iter().map(|input| match input {
             ValueType::Shared { ring, known, .. } if *ring == self.ring => Ok(*known),
             _ => Err(ProtocolError::Shape { what: "the ring of moved elements" }),
@@ -216,7 +216,7 @@ impl Spec for Move {
         Some(Self { values: samples.times(self.values), samples, ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(self.clone()))
     }
 }
@@ -241,7 +241,7 @@ enum Map {
 
 impl Map {
     /// Applies it to one party's shares.
-    fn apply(&self, inputs: &Inputs) -> Result<Share, ProtocolError> {
+    fn apply(&self, inputs: &Inputs) -> Result<Share> {
         let shares = inputs.shares()?;
         Ok(match (self, &shares[..]) {
             (Self::SumGroups(groups), [share]) => share.sum_groups(groups)?,
@@ -279,7 +279,7 @@ fn of_samples(
 
 impl Move {
     /// The places are the network's to say.
-    fn map(&self, node: &str, model: &dyn ModelParts) -> Result<Map, ProtocolError> {
+    fn map(&self, node: &str, model: &dyn ModelParts) -> Result<Map> {
         let sources = model.sources(node)?;
         if self.samples.times(sources.len()) == self.values {
             Ok(Map::Move(sources, self.samples))
@@ -327,17 +327,11 @@ impl<P: PartyState> Step<P> for Map {
     type Request = ();
     type Material = ();
 
-    fn request(&self, _: &mut dyn Channel, _: &mut P) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut P) -> Result<()> {
         Ok(())
     }
 
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        _: &mut P,
-        (): (),
-        known: &Inputs,
-    ) -> Result<((), Option<Value>), ProtocolError> {
+    fn prepare(&self, _: &mut dyn Channel, _: &mut P, (): (), known: &Inputs) -> Result<((), Option<Value>)> {
         let share = known.complete().then(|| self.apply(known)).transpose()?;
         Ok(((), share.map(Value::Shared)))
     }
@@ -348,7 +342,7 @@ impl<P: PartyState> Step<P> for Map {
         Ok(())
     }
 
-    fn online(&self, _: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
+    fn online(&self, _: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
         self.apply(inputs).map(Value::Shared)
     }
 }

@@ -14,8 +14,8 @@ use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::{receive_share, send_share};
 use lanner_step::{
     BoxedStep, Built, Client, Cost, CotSupply, Inputs, Known, Likely, MAX_DIGITS, Memory, ModelParts,
-    Outcome, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, kind,
-    softmax_ring,
+    Outcome, ProtocolError, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD,
+    kind, softmax_ring,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ fn saturation(outcome: &Outcome) -> Option<Vec<bool>> {
 ///
 /// # Errors
 /// [`ProtocolError::Share`] if the shares do not fit together.
-pub fn server(channel: &mut dyn Channel, share: &Share, fresh: Share) -> Result<Share, ProtocolError> {
+pub fn server(channel: &mut dyn Channel, share: &Share, fresh: Share) -> Result<Share> {
     send_share(channel, kind::RESHARE, &share.sub(&fresh)?)?;
     Ok(fresh)
 }
@@ -108,7 +108,7 @@ pub fn server(channel: &mut dyn Channel, share: &Share, fresh: Share) -> Result<
 ///
 /// # Errors
 /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-pub fn client(channel: &mut dyn Channel, share: &Share) -> Result<Share, ProtocolError> {
+pub fn client(channel: &mut dyn Channel, share: &Share) -> Result<Share> {
     let difference = receive_share(channel, kind::RESHARE, share.ring(), share.len())?;
     Ok(share.add(&difference)?)
 }
@@ -117,7 +117,7 @@ pub fn client(channel: &mut dyn Channel, share: &Share) -> Result<Share, Protoco
 ///
 /// # Errors
 /// Those of the channel.
-pub fn reveal(channel: &mut dyn Channel, share: &Share) -> Result<(), ProtocolError> {
+pub fn reveal(channel: &mut dyn Channel, share: &Share) -> Result<()> {
     send_share(channel, kind::REVEAL, share)
 }
 
@@ -125,14 +125,14 @@ pub fn reveal(channel: &mut dyn Channel, share: &Share) -> Result<(), ProtocolEr
 ///
 /// # Errors
 /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-pub fn learn(channel: &mut dyn Channel, share: &Share) -> Result<Vec<i64>, ProtocolError> {
+pub fn learn(channel: &mut dyn Channel, share: &Share) -> Result<Vec<i64>> {
     let other = receive_share(channel, kind::REVEAL, share.ring(), share.len())?;
     Ok(share.reveal(&other)?)
 }
 
 impl Reveal {
     /// The share that is opened, and what the client has learnt beside it.
-    fn inputs<'i>(&self, inputs: &'i Inputs) -> Result<(&'i Share, Option<&'i Outcome>), ProtocolError> {
+    fn inputs<'i>(&self, inputs: &'i Inputs) -> Result<(&'i Share, Option<&'i Outcome>)> {
         if self.reading != Reading::ScoresWithSaturation {
             return Ok((inputs.share()?, None));
         }
@@ -151,7 +151,7 @@ pub fn cost(ring: Ring, values: usize) -> Cost {
 }
 
 impl Spec for Reshare {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only(inputs, self.ring, self.values)?;
         Ok(ValueType::shared(self.ring, self.values, Known::SERVER))
     }
@@ -160,13 +160,13 @@ impl Spec for Reshare {
         Some(Self { values: samples.times(self.values), ..*self })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(*self))
     }
 }
 
 impl Spec for Reveal {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let scores = match (self.reading, inputs) {
             (Reading::ScoresWithSaturation, [scores, ValueType::Revealed]) => std::slice::from_ref(scores),
             (Reading::ScoresWithSaturation, _) => {
@@ -191,17 +191,17 @@ impl Spec for Reveal {
         (!is_one_sample).then(|| Self { values: samples.times(self.values), ..*self })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(*self))
     }
 }
 
 impl Built for Reshare {
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         Ok(StepCost { online: cost(self.ring, self.values), ..StepCost::default() })
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         Ok(Memory { server_material: self.values as u64 * WORD, ..Memory::default() })
     }
 
@@ -215,7 +215,7 @@ impl Built for Reshare {
 }
 
 impl Built for Reveal {
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         Ok(StepCost { online: cost(self.from, self.values), ..StepCost::default() })
     }
 
@@ -232,7 +232,7 @@ impl Step<Client> for Reshare {
     type Request = ();
     type Material = ();
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
         Ok(())
     }
 
@@ -242,7 +242,7 @@ impl Step<Client> for Reshare {
         _: &mut Client,
         (): (),
         _: &Inputs,
-    ) -> Result<((), Option<Value>), ProtocolError> {
+    ) -> Result<((), Option<Value>)> {
         Ok(((), None))
     }
 
@@ -252,7 +252,7 @@ impl Step<Client> for Reshare {
         Ok(())
     }
 
-    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
         client(channel, inputs.share()?).map(Value::Shared)
     }
 }
@@ -262,7 +262,7 @@ impl Step<Server> for Reshare {
     /// The share to come.
     type Material = Share;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -272,7 +272,7 @@ impl Step<Server> for Reshare {
         party: &mut Server,
         (): (),
         _: &Inputs,
-    ) -> Result<(Share, Option<Value>), ProtocolError> {
+    ) -> Result<(Share, Option<Value>)> {
         let fresh = Share::random(self.ring, self.values, &mut party.rng);
         Ok((fresh.clone(), Some(Value::Shared(fresh))))
     }
@@ -285,12 +285,7 @@ impl Step<Server> for Reshare {
         read_share(reader, self.ring, self.values)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        fresh: Share,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, fresh: Share, inputs: &Inputs) -> Result<Value> {
         server(channel, inputs.share()?, fresh).map(Value::Shared)
     }
 }
@@ -299,7 +294,7 @@ impl Step<Client> for Reveal {
     type Request = ();
     type Material = ();
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
         Ok(())
     }
 
@@ -309,7 +304,7 @@ impl Step<Client> for Reveal {
         _: &mut Client,
         (): (),
         _: &Inputs,
-    ) -> Result<((), Option<Value>), ProtocolError> {
+    ) -> Result<((), Option<Value>)> {
         Ok(((), None))
     }
 
@@ -319,7 +314,7 @@ impl Step<Client> for Reveal {
         Ok(())
     }
 
-    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
         let (share, beside) = self.inputs(inputs)?;
         let outcome = self.reading.outcome(learn(channel, share)?, beside);
         let malformed = || lanner_wire::ChannelError::Malformed { what: "share" };
@@ -331,7 +326,7 @@ impl Step<Server> for Reveal {
     type Request = ();
     type Material = ();
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -341,7 +336,7 @@ impl Step<Server> for Reveal {
         _: &mut Server,
         (): (),
         _: &Inputs,
-    ) -> Result<((), Option<Value>), ProtocolError> {
+    ) -> Result<((), Option<Value>)> {
         Ok(((), None))
     }
 
@@ -351,7 +346,7 @@ impl Step<Server> for Reveal {
         Ok(())
     }
 
-    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
         reveal(channel, self.inputs(inputs)?.0)?;
         Ok(Value::AtPeer)
     }

@@ -12,8 +12,8 @@
 use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_step::{
-    BoxedStep, Built, Client, Inputs, Known, ModelParts, Party, PartyState, ProtocolError, Samples, Server,
-    Sets, Spec, Step, Value, ValueType,
+    BoxedStep, Built, Client, Inputs, Known, ModelParts, Party, PartyState, ProtocolError, Result, Samples,
+    Server, Sets, Spec, Step, Value, ValueType,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ impl Shortfall {
 }
 
 impl Spec for Shortfall {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let shape = ProtocolError::Shape { what: "values below their largest" };
         let elements = self.parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(part.values));
         let fits = |part: &Bounded| part.largest <= part.ring.largest() / 2;
@@ -94,7 +94,7 @@ impl Spec for Shortfall {
         Some(Self { samples, ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(self.clone()))
     }
 }
@@ -116,7 +116,7 @@ struct OfParty {
 }
 
 impl OfParty {
-    fn apply(&self, inputs: &Inputs) -> Result<Share, ProtocolError> {
+    fn apply(&self, inputs: &Inputs) -> Result<Share> {
         let Self { spec: Shortfall { parts, values, samples }, party } = self;
         let (shares, to) = (inputs.shares()?, self.spec.to());
         let mut all = Vec::with_capacity(samples.times(*values));
@@ -138,17 +138,11 @@ impl<P: PartyState> Step<P> for OfParty {
     type Request = ();
     type Material = ();
 
-    fn request(&self, _: &mut dyn Channel, _: &mut P) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut P) -> Result<()> {
         Ok(())
     }
 
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        _: &mut P,
-        (): (),
-        known: &Inputs,
-    ) -> Result<((), Option<Value>), ProtocolError> {
+    fn prepare(&self, _: &mut dyn Channel, _: &mut P, (): (), known: &Inputs) -> Result<((), Option<Value>)> {
         let share = known.complete().then(|| self.apply(known)).transpose()?;
         Ok(((), share.map(Value::Shared)))
     }
@@ -159,7 +153,7 @@ impl<P: PartyState> Step<P> for OfParty {
         Ok(())
     }
 
-    fn online(&self, _: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
+    fn online(&self, _: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
         self.apply(inputs).map(Value::Shared)
     }
 }

@@ -125,7 +125,7 @@ protocols! {
         /// A garbled circuit on each window.
         Yao(yao::Activation) "yao.activation",
         /// Which scores are above zero, which the client learns.
-        YaoPositive(yao::Positive) "yao.positive",
+        YaoPositive(yao::Scores<yao::AboveZero>) "yao.positive",
     }
     "a garbled circuit: one round, and about as many gates as values have bits" => {
         /// Whether any value of each window is zero, by a garbled circuit.
@@ -159,11 +159,11 @@ protocols! {
     }
     "few values and many comparisons: a garbled circuit takes one round" => {
         /// An oblivious arg-max whose result the client learns.
-        YaoArgMax(yao::ArgMax) "yao.argmax",
+        YaoArgMax(yao::Scores<yao::Largest>) "yao.argmax",
         /// The best classes in order, which the client learns.
-        YaoTopK(yao::TopK) "yao.top_k",
+        YaoTopK(yao::Scores<yao::Best>) "yao.top_k",
         /// The label and its probability, which the client learns.
-        Softmax(softmax::LabelAndProbability) "falcon.softmax",
+        Softmax(yao::Scores<softmax::Probability>) "falcon.softmax",
     }
     "of many classes the largest and its probability send less by oblivious transfers" => {
         /// The label and its probability, by oblivious transfer.

@@ -13,7 +13,7 @@ use lanner_primitives::{Prg, Ring, Seed};
 use lanner_share::Share;
 use lanner_step::{
     BoxedStep, Built, Client, Cost, CotSupply, Encrypted, Inputs, Memory, ModelParts, Needs, ProtocolError,
-    Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, kind,
+    Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, kind,
 };
 use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct Encrypt {
 }
 
 impl Spec for Encrypt {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         self.layout.check(self.samples.slots(self.set.degree()))?;
         ValueType::only_known(inputs, INPUT, self.samples.count() * self.layout.len())?;
         let modulus =
@@ -57,7 +57,7 @@ impl Spec for Encrypt {
         }))
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         let parameters = sets.get(self.set)?.clone();
         let primes = Primes::new(&parameters, &self.primes)?;
         Ok(Box::new(BuiltEncrypt { spec: self.clone(), parameters, primes: Arc::new(primes) }))
@@ -73,7 +73,7 @@ struct BuiltEncrypt {
 
 impl BuiltEncrypt {
     /// Bytes of a ciphertext.
-    fn bytes(&self) -> Result<usize, ProtocolError> {
+    fn bytes(&self) -> Result<usize> {
         Ok(SeededCiphertext::encoded_len_at(&self.parameters, self.spec.limbs)?)
     }
 
@@ -83,11 +83,11 @@ impl BuiltEncrypt {
 }
 
 impl Built for BuiltEncrypt {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(needs(self.spec.set, []))
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         let bytes = self.bytes()?;
         let online = (0..self.ciphertexts()).fold(Cost::NONE, |cost, _| cost.client(bytes));
         Ok(StepCost { online, ..StepCost::default() })
@@ -97,7 +97,7 @@ impl Built for BuiltEncrypt {
         vec![("input_ciphertexts", self.ciphertexts() as u64)]
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let expanded = (2 * self.spec.limbs * self.parameters.degree() * size_of::<u64>()) as u64;
         let all = self.ciphertexts() as u64 * expanded;
         // The slots of all ciphertexts, and what lies in them.
@@ -126,7 +126,7 @@ impl Step<Client> for BuiltEncrypt {
     type Request = ();
     type Material = Sealing;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl Step<Client> for BuiltEncrypt {
         client: &mut Client,
         (): (),
         _: &Inputs,
-    ) -> Result<(Sealing, Option<Value>), ProtocolError> {
+    ) -> Result<(Sealing, Option<Value>)> {
         let key = client.keys.shared(self.spec.set)?;
         Ok((Sealing { key, seed: Seed::random(&mut client.rng) }, None))
     }
@@ -152,7 +152,7 @@ impl Step<Client> for BuiltEncrypt {
         channel: &mut dyn Channel,
         Sealing { key, seed }: Sealing,
         inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    ) -> Result<Value> {
         let share = inputs.share()?;
         let input = Zeroizing::new(share.reveal(&Share::zero(INPUT, share.len()))?);
         let (mut rng, layout, samples) = (Prg::new(seed), &self.spec.layout, self.spec.samples);
@@ -173,7 +173,7 @@ impl Step<Server> for BuiltEncrypt {
     type Request = ();
     type Material = ();
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -183,7 +183,7 @@ impl Step<Server> for BuiltEncrypt {
         _: &mut Server,
         (): (),
         _: &Inputs,
-    ) -> Result<((), Option<Value>), ProtocolError> {
+    ) -> Result<((), Option<Value>)> {
         Ok(((), None))
     }
 
@@ -193,14 +193,14 @@ impl Step<Server> for BuiltEncrypt {
         Ok(())
     }
 
-    fn online(&self, channel: &mut dyn Channel, (): (), _: &Inputs) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, (): (), _: &Inputs) -> Result<Value> {
         let mut receive = || {
             let bytes = channel.receive(kind::SPECTRAL_INPUT, self.bytes()?)?;
             let ciphertext = SeededCiphertext::from_bytes_at(&self.parameters, self.spec.limbs, &bytes)?;
             Ok(ciphertext.expand())
         };
         let mut of_prime = |_| (0..self.spec.layout.ciphertexts()).map(|_| receive()).collect();
-        let ciphertexts = self.spec.primes.iter().map(&mut of_prime).collect::<Result<_, ProtocolError>>()?;
+        let ciphertexts = self.spec.primes.iter().map(&mut of_prime).collect::<Result<_>>()?;
         Ok(Value::Encrypted(ciphertexts))
     }
 }

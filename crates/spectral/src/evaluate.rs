@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use lanner_bfv::{Ciphertext, ParameterSet};
-use lanner_step::{Client, ClientKeys, Inputs, ProtocolError, Server, Step, Value};
+use lanner_step::{Client, ClientKeys, Inputs, Result, Server, Step, Value};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 /// A layer on ciphertexts.
 pub(super) trait Evaluate: Send + Sync {
     /// The ciphertexts of what the layer makes, prime by prime.
-    fn evaluate(
-        &self,
-        keys: &ClientKeys,
-        inputs: &[Vec<Ciphertext>],
-    ) -> Result<Vec<Vec<Ciphertext>>, ProtocolError>;
+    fn evaluate(&self, keys: &ClientKeys, inputs: &[Vec<Ciphertext>]) -> Result<Vec<Vec<Ciphertext>>>;
 }
 
 /// The server's side of such a layer.
@@ -30,7 +26,7 @@ impl<L: Evaluate> Step<Server> for AtServer<L> {
     /// The session's keys.
     type Material = Arc<ClientKeys>;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -40,7 +36,7 @@ impl<L: Evaluate> Step<Server> for AtServer<L> {
         server: &mut Server,
         (): (),
         _: &Inputs,
-    ) -> Result<(Arc<ClientKeys>, Option<Value>), ProtocolError> {
+    ) -> Result<(Arc<ClientKeys>, Option<Value>)> {
         Ok((server.keys.shared(self.set)?, None))
     }
 
@@ -50,12 +46,7 @@ impl<L: Evaluate> Step<Server> for AtServer<L> {
         Err(OF_A_SESSION)
     }
 
-    fn online(
-        &self,
-        _: &mut dyn Channel,
-        keys: Arc<ClientKeys>,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, _: &mut dyn Channel, keys: Arc<ClientKeys>, inputs: &Inputs) -> Result<Value> {
         Ok(Value::Encrypted(self.layer.evaluate(&keys, inputs.encrypted()?)?))
     }
 }
@@ -64,7 +55,7 @@ impl Step<Client> for Elsewhere {
     type Request = ();
     type Material = ();
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
         Ok(())
     }
 
@@ -74,7 +65,7 @@ impl Step<Client> for Elsewhere {
         _: &mut Client,
         (): (),
         _: &Inputs,
-    ) -> Result<((), Option<Value>), ProtocolError> {
+    ) -> Result<((), Option<Value>)> {
         Ok(((), None))
     }
 
@@ -84,7 +75,7 @@ impl Step<Client> for Elsewhere {
         Ok(())
     }
 
-    fn online(&self, _: &mut dyn Channel, (): (), _: &Inputs) -> Result<Value, ProtocolError> {
+    fn online(&self, _: &mut dyn Channel, (): (), _: &Inputs) -> Result<Value> {
         Ok(Value::AtPeer)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use lanner_bfv::{Ciphertext, Evaluator, ParameterSet, Parameters};
 use lanner_step::{
     BoxedStep, Built, Client, ClientKeys, Convolution, Encrypted, KeyUse, LayerWeights, Memory, ModelParts,
-    Needs, ProtocolError, Samples, Server, Sets, Spec, ValueType, Work,
+    Needs, ProtocolError, Result, Samples, Server, Sets, Spec, ValueType, Work,
 };
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ impl Linear {
         &self.to
     }
 
-    fn program(&self) -> Result<Arc<Program>, ProtocolError> {
+    fn program(&self) -> Result<Arc<Program>> {
         if let Some(program) = self.made.0.get() {
             return Ok(Arc::clone(program));
         }
@@ -101,7 +101,7 @@ impl Spec for Linear {
         Some(&self.shape)
     }
 
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let input = ValueType::only_encrypted(inputs)?;
         let ([before, behind], program) = (self.limbs, self.program()?);
         let fits = (input.set, input.ciphertexts, input.limbs) == (self.set, self.from.ciphertexts(), before)
@@ -126,7 +126,7 @@ impl Spec for Linear {
         Work { products: products.saturating_mul(self.primes.len() as u64), ..Work::default() }
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         let parameters = sets.get(self.set)?.clone();
         let (primes, program) = (Primes::new(&parameters, &self.primes)?, self.program()?);
         Ok(Box::new(BuiltLinear { spec: self.clone(), parameters, primes, program }))
@@ -142,12 +142,12 @@ struct BuiltLinear {
 }
 
 impl Built for BuiltLinear {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         let key = |rotation| (KeyUse::Rotation(self.spec.samples.rotation(rotation)), self.spec.limbs[0]);
         Ok(needs(self.spec.set, self.program.rotations().into_iter().map(key)))
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let (counts, limbs) = (self.program.counts(), self.spec.limbs[0]);
         let (primes, products) = (self.spec.primes.len() as u64, counts.multiplications as u64);
         let (babies, giants) = self.program.steps();
@@ -210,11 +210,7 @@ struct Layer {
 }
 
 impl Evaluate for Layer {
-    fn evaluate(
-        &self,
-        keys: &ClientKeys,
-        inputs: &[Vec<Ciphertext>],
-    ) -> Result<Vec<Vec<Ciphertext>>, ProtocolError> {
+    fn evaluate(&self, keys: &ClientKeys, inputs: &[Vec<Ciphertext>]) -> Result<Vec<Vec<Ciphertext>>> {
         let evaluator = Evaluator::new(&self.parameters);
         let outputs = self.kernel.apply(&evaluator, inputs, &keys.evaluation)?;
         let behind = |output| dropped(&evaluator, output, self.behind);

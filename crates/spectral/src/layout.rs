@@ -1,6 +1,6 @@
 //! Where the elements of a value lie in the slots of ciphertexts.
 
-use lanner_step::{Convolution, ProtocolError};
+use lanner_step::{Convolution, ProtocolError, Result};
 use serde::{Deserialize, Serialize};
 
 use super::grid::{Grid, MOST, Place, Taps};
@@ -54,7 +54,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if they do not fit a ciphertext, or there is none.
-    pub fn copies(len: usize, slots: usize) -> Result<Self, ProtocolError> {
+    pub fn copies(len: usize, slots: usize) -> Result<Self> {
         let period = len.next_power_of_two();
         if !(1..=slots).contains(&period) {
             return Err(ProtocolError::Shape {
@@ -68,7 +68,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless elements have slots of their own.
-    pub fn check(&self, slots: usize) -> Result<(), ProtocolError> {
+    pub fn check(&self, slots: usize) -> Result<()> {
         let is_sound = match self {
             Self::Runs { slots: own, len, run, stride, period } => {
                 let ends = len.checked_sub(1).and_then(|last| {

@@ -35,7 +35,7 @@ pub use reveal::Reveal;
 pub use square::Square;
 
 use lanner_bfv::{Ciphertext, Evaluator, ParameterSet, Parameters};
-use lanner_step::{KeyUse, Lifetime, Needs, ProtocolError};
+use lanner_step::{KeyUse, Lifetime, Needs, Result};
 
 /// What a step needs of a session's keys; its material holds them, and so lives as long as the session.
 fn needs(set: ParameterSet, uses: impl IntoIterator<Item = (KeyUse, usize)>) -> Needs {
@@ -43,7 +43,7 @@ fn needs(set: ParameterSet, uses: impl IntoIterator<Item = (KeyUse, usize)>) -> 
 }
 
 /// The same message at fewer limbs.
-fn dropped(evaluator: &Evaluator, ciphertext: Ciphertext, limbs: usize) -> Result<Ciphertext, ProtocolError> {
+fn dropped(evaluator: &Evaluator, ciphertext: Ciphertext, limbs: usize) -> Result<Ciphertext> {
     if ciphertext.limbs() == limbs {
         Ok(ciphertext)
     } else {

@@ -8,7 +8,7 @@ use lanner_bfv::{
 };
 use lanner_primitives::parallel;
 use lanner_ring::Extent;
-use lanner_step::{LayerWeights, ProtocolError, Rotation, Samples, galois_element, moduli};
+use lanner_step::{LayerWeights, ProtocolError, Result, Rotation, Samples, galois_element, moduli};
 use zeroize::Zeroizing;
 
 use super::primes::residue;
@@ -93,7 +93,7 @@ impl Kernel {
         parameters: &Parameters,
         limbs: usize,
         encoders: &[SlotEncoder],
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         if weights.len() != program.shape().weights() || bias.len() != program.to().len() {
             return Err(ProtocolError::Shape { what: "the weights of a layer" });
         }
@@ -111,7 +111,7 @@ impl Kernel {
             let diagonals = weights.encoded_by(&purpose, &form, program.diagonals().count(), make)?;
             Ok(Residues { diagonals, biases: biases(program, samples, bias, encoder)? })
         });
-        let residues = residues.collect::<Result<_, ProtocolError>>()?;
+        let residues = residues.collect::<Result<_>>()?;
         Ok(Self {
             parameters: parameters.clone(),
             steps: steps.collect(),
@@ -132,7 +132,7 @@ impl Kernel {
         evaluator: &Evaluator,
         inputs: &[Vec<Ciphertext>],
         keys: &EvaluationKeys,
-    ) -> Result<Vec<Vec<Ciphertext>>, ProtocolError> {
+    ) -> Result<Vec<Vec<Ciphertext>>> {
         if inputs.len() != self.residues.len() {
             return Err(ProtocolError::Shape { what: "the number of primes" });
         }
@@ -142,7 +142,7 @@ impl Kernel {
         let terms: Vec<_> =
             terms.map(|(ciphertexts, products)| HoistedTerms { ciphertexts, products }).collect();
         let babies = self.babies.iter().map(|(ciphertext, rotation)| Ok((*ciphertext, element(*rotation)?)));
-        let babies = babies.collect::<Result<Vec<_>, ProtocolError>>()?;
+        let babies = babies.collect::<Result<Vec<_>>>()?;
         let sums = evaluator.sum_hoisted(&terms, &babies, self.giants.len(), keys)?;
         // The rotations by one key follow each other.
         let in_turn = self
@@ -152,7 +152,7 @@ impl Kernel {
             .flat_map(|(giant, (rotation, _))| sums.iter().map(move |sums| (&sums[giant], *rotation)));
         let rotated =
             parallel::map(in_turn, |(sum, rotation)| Ok(evaluator.apply(sum, element(rotation)?, keys)?));
-        let rotated = rotated.into_iter().collect::<Result<Vec<_>, ProtocolError>>()?;
+        let rotated = rotated.into_iter().collect::<Result<Vec<_>>>()?;
         let outputs = self.residues.iter().enumerate().flat_map(|(prime, residues)| {
             residues.biases.iter().enumerate().map(move |(output, bias)| (prime, output, bias))
         });
@@ -172,7 +172,7 @@ impl Kernel {
         mut giants: impl Iterator<Item = &'a Ciphertext>,
         bias: &Plaintext,
         keys: &EvaluationKeys,
-    ) -> Result<Ciphertext, ProtocolError> {
+    ) -> Result<Ciphertext> {
         let first = giants.next().ok_or(ProtocolError::Shape { what: "a layer without weights" })?;
         let mut sum = first.clone();
         giants.try_for_each(|giant| evaluator.add_assign(&mut sum, giant))?;
@@ -210,12 +210,7 @@ impl Kernel {
 }
 
 /// What is known of a layer's diagonals modulo an encoder's prime.
-fn form(
-    program: &Program,
-    samples: Samples,
-    limbs: usize,
-    encoder: &SlotEncoder,
-) -> Result<DiagonalForm, ProtocolError> {
+fn form(program: &Program, samples: Samples, limbs: usize, encoder: &SlotEncoder) -> Result<DiagonalForm> {
     Ok(match program.period() {
         Some(period) => DiagonalForm::Periodic(encoder.periodic(period * samples.count())?.form(limbs)?),
         None => DiagonalForm::Slots(MultiplierForm::new(encoder.modulus()).prepare_extended(limbs)?),
@@ -229,7 +224,7 @@ fn diagonals(
     weights: &[i64],
     limbs: usize,
     encoder: &SlotEncoder,
-) -> Result<Vec<Diagonal>, ProtocolError> {
+) -> Result<Vec<Diagonal>> {
     let (slots, prime) = (program.from().slots(), encoder.modulus().value());
     let numbers: BTreeMap<_, _> =
         program.diagonals().enumerate().map(|(number, diagonal)| (diagonal, number)).collect();
@@ -256,7 +251,7 @@ fn biases(
     samples: Samples,
     bias: &[i128],
     encoder: &SlotEncoder,
-) -> Result<Vec<Plaintext>, ProtocolError> {
+) -> Result<Vec<Plaintext>> {
     let prime = encoder.modulus().value();
     let residues: Zeroizing<Vec<u64>> = Zeroizing::new(bias.iter().map(|b| residue(*b, prime)).collect());
     let biases = program.to().pack(Samples::ONE, &residues);

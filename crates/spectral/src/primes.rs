@@ -2,7 +2,7 @@
 
 use lanner_bfv::{Parameters, SlotEncoder};
 use lanner_primitives::parallel;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 /// An encoder for each prime of a product.
 pub struct Primes {
@@ -16,7 +16,7 @@ impl Primes {
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are one to three different primes whose product is below `2^96`;
     /// [`ProtocolError::Bfv`] unless each is `1 mod 2N`.
-    pub fn new(parameters: &Parameters, primes: &[u64]) -> Result<Self, ProtocolError> {
+    pub fn new(parameters: &Parameters, primes: &[u64]) -> Result<Self> {
         let different = primes.iter().enumerate().all(|(i, prime)| !primes[..i].contains(prime));
         if !different || product(primes).is_none() {
             return Err(ProtocolError::Shape { what: "the primes of encrypted values" });
@@ -34,8 +34,8 @@ impl Primes {
     /// What is made with each encoder, several at once.
     pub(super) fn each<T: Send>(
         &self,
-        make: impl Fn(usize, &SlotEncoder) -> Result<T, ProtocolError> + Send + Sync,
-    ) -> Result<Vec<T>, ProtocolError> {
+        make: impl Fn(usize, &SlotEncoder) -> Result<T> + Send + Sync,
+    ) -> Result<Vec<T>> {
         parallel::map(self.encoders.iter().enumerate(), |(number, encoder)| make(number, encoder))
             .into_iter()
             .collect()

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lanner_bfv::{NoiseBound, Parameters};
-use lanner_step::{Convolution, ProtocolError, Rotation};
+use lanner_step::{Convolution, ProtocolError, Result, Rotation};
 use serde::{Deserialize, Serialize};
 
 use super::grid::{Grid, Taps};
@@ -104,11 +104,7 @@ impl Program {
     /// # Errors
     /// [`ProtocolError::Shape`] if there is no layer, a layer's input or output has more elements than a ciphertext has slots, or the search
     /// takes longer than what is left of it.
-    pub fn chain(
-        shapes: &[Convolution],
-        slots: usize,
-        search: &mut Search,
-    ) -> Result<Vec<Self>, ProtocolError> {
+    pub fn chain(shapes: &[Convolution], slots: usize, search: &mut Search) -> Result<Vec<Self>> {
         let (first, rest) = shapes.split_first().ok_or(NO_LAYER)?;
         if shapes.len() > MAX_LAYERS {
             return Err(TOO_MANY);
@@ -142,7 +138,7 @@ impl Program {
         slots: usize,
         phases: [usize; 2],
         search: &mut Search,
-    ) -> Result<Vec<Self>, ProtocolError> {
+    ) -> Result<Vec<Self>> {
         if shape.output_image()? == [1, 1] || shape.groups != 1 {
             return Self::next(shape, &Layout::copies(shape.inputs(), slots)?, search);
         }
@@ -185,7 +181,7 @@ impl Program {
     }
 
     /// Where the output of a layer that reads patches may lie.
-    fn patched(patches: &Patches) -> Result<Vec<(Layout, Gathering)>, ProtocolError> {
+    fn patched(patches: &Patches) -> Result<Vec<(Layout, Gathering)>> {
         let (slots, block, outputs) = (patches.slots, patches.block, patches.shape.outputs()?);
         let to = Layout::Runs { slots, len: outputs, run: outputs, stride: block, period: block };
         Ok(if outputs <= block { vec![(to, Gathering::Blocks)] } else { Vec::new() })
@@ -197,13 +193,13 @@ impl Program {
     }
 
     /// Programs of a layer that reads what another one made.
-    fn next(shape: &Convolution, from: &Layout, search: &mut Search) -> Result<Vec<Self>, ProtocolError> {
+    fn next(shape: &Convolution, from: &Layout, search: &mut Search) -> Result<Vec<Self>> {
         let program = |(to, gathering)| Self::new(shape, from.clone(), to, gathering, search).transpose();
         Self::ways(shape, from)?.into_iter().filter_map(program).collect()
     }
 
     /// Where its output may lie.
-    fn ways(shape: &Convolution, from: &Layout) -> Result<Vec<(Layout, Gathering)>, ProtocolError> {
+    fn ways(shape: &Convolution, from: &Layout) -> Result<Vec<(Layout, Gathering)>> {
         let (slots, outputs, period) = (from.slots(), shape.outputs()?, from.period());
         if from.len() != shape.inputs() || matches!(from, Layout::Patches(_) | Layout::Taps(_)) {
             return Err(NO_LAYOUT);
@@ -242,12 +238,7 @@ impl Program {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there is one.
-    pub fn of(
-        shape: &Convolution,
-        from: &Layout,
-        to: &Layout,
-        gathering: Gathering,
-    ) -> Result<Self, ProtocolError> {
+    pub fn of(shape: &Convolution, from: &Layout, to: &Layout, gathering: Gathering) -> Result<Self> {
         from.check(from.slots())?;
         let programs = match from {
             Layout::Patches(Patches { shape: own, .. }) | Layout::Taps(Taps { shape: own, .. })
@@ -273,7 +264,7 @@ impl Program {
         to: Layout,
         gathering: Gathering,
         search: &mut Search,
-    ) -> Result<Option<Self>, ProtocolError> {
+    ) -> Result<Option<Self>> {
         search.spend(products(shape)?)?;
         let slots = from.slots();
         let stride = Stride { giant: 1, block: slots / 2 };
@@ -609,14 +600,14 @@ fn phases(shapes: &[Convolution]) -> Vec<[usize; 2]> {
 }
 
 /// The grids that the output of a network's first layer may have in so many phases.
-fn grids(shape: &Convolution, slots: usize, phases: [usize; 2]) -> Result<Vec<Grid>, ProtocolError> {
+fn grids(shape: &Convolution, slots: usize, phases: [usize; 2]) -> Result<Vec<Grid>> {
     let image = shape.output_image()?;
     let positions = [0, 1].map(|axis| image[axis].div_ceil(phases[axis].max(1)).next_power_of_two());
     grids_at(shape, slots, phases, positions)
 }
 
 /// The grids that the output of a layer may have that reads one: those with its positions, of which a step to the next output is one.
-fn behind(shape: &Convolution, from: &Grid) -> Result<Vec<Grid>, ProtocolError> {
+fn behind(shape: &Convolution, from: &Grid) -> Result<Vec<Grid>> {
     let phases = [0, 1].map(|axis| from.phases[axis] / shape.strides[axis].max(1));
     let steps = |axis: usize| phases[axis] * shape.strides[axis] == from.phases[axis];
     let reads = (from.channels, from.image, [0; 4]) == (shape.in_channels, shape.image, shape.pads);
@@ -633,7 +624,7 @@ fn grids_at(
     slots: usize,
     phases: [usize; 2],
     positions: [usize; 2],
-) -> Result<Vec<Grid>, ProtocolError> {
+) -> Result<Vec<Grid>> {
     let (image, channels) = (shape.output_image()?, shape.out_channels);
     if image == [1, 1] {
         return Ok(Vec::new());
@@ -673,7 +664,7 @@ fn cheapest(chains: impl IntoIterator<Item = Vec<Program>>) -> Vec<Vec<Program>>
 }
 
 /// Products of a layer's weights with what they read.
-fn products(shape: &Convolution) -> Result<u64, ProtocolError> {
+fn products(shape: &Convolution) -> Result<u64> {
     let taps = (shape.group_inputs() as u64).saturating_mul((shape.kernel[0] * shape.kernel[1]) as u64);
     Ok((shape.outputs()? as u64).saturating_mul(taps))
 }
@@ -689,7 +680,7 @@ impl Default for Search {
 }
 
 impl Search {
-    fn spend(&mut self, products: u64) -> Result<(), ProtocolError> {
+    fn spend(&mut self, products: u64) -> Result<()> {
         self.0 = self.0.checked_sub(products).ok_or(TOO_MANY)?;
         Ok(())
     }

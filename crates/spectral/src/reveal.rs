@@ -19,7 +19,7 @@ use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Cost, CotSupply, Inputs, Memory, ModelParts, Needs, Outcome,
-    ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, kind,
+    ProtocolError, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, kind,
 };
 use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ impl Reveal {
 }
 
 impl Spec for Reveal {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         self.layout.check(self.samples.slots(self.set.degree()))?;
         let input = ValueType::only_encrypted(inputs)?;
         let fits = (input.set, input.ciphertexts, input.limbs)
@@ -67,7 +67,7 @@ impl Spec for Reveal {
         }
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         let parameters = sets.get(self.set)?.clone();
         let primes = Primes::new(&parameters, &self.primes)?;
         let budget = |encoder: &SlotEncoder| Budget::at(encoder.modulus(), self.noise(), self.limbs);
@@ -91,11 +91,11 @@ impl BuiltReveal {
 }
 
 impl Built for BuiltReveal {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(needs(self.spec.set, []))
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         let mut online = Cost::NONE;
         for encoder in self.primes.encoders() {
             let bytes = SealedCiphertext::encoded_len(encoder.modulus())?;
@@ -104,7 +104,7 @@ impl Built for BuiltReveal {
         Ok(StepCost { online, ..StepCost::default() })
     }
 
-    fn answers(&self) -> Result<Answers, ProtocolError> {
+    fn answers(&self) -> Result<Answers> {
         let ciphertexts = (self.ciphertexts() * self.budgets.len()) as u64;
         let farthest = self.budgets.iter().map(|budget| budget.distance());
         let each = farthest.reduce(|a, b| if a > b { a } else { b }).unwrap_or_default();
@@ -115,7 +115,7 @@ impl Built for BuiltReveal {
         vec![("output_ciphertexts", (self.ciphertexts() * self.budgets.len()) as u64)]
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let count = (self.ciphertexts() * self.budgets.len()) as u64;
         // An encryption of zero, the flooding, and the mask.
         let each = 2 * ciphertext_bytes(&self.parameters, self.spec.limbs);
@@ -142,7 +142,7 @@ impl Step<Server> for BuiltReveal {
     /// By prime.
     type Material = Vec<Vec<Cover>>;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -152,7 +152,7 @@ impl Step<Server> for BuiltReveal {
         server: &mut Server,
         (): (),
         _: &Inputs,
-    ) -> Result<(Self::Material, Option<Value>), ProtocolError> {
+    ) -> Result<(Self::Material, Option<Value>)> {
         let Server { keys, rng, .. } = server;
         let public = &keys.get(self.spec.set)?.public;
         let mut cover = |encoder: &SlotEncoder, results: &[bool]| {
@@ -168,7 +168,7 @@ impl Step<Server> for BuiltReveal {
         };
         let results = self.spec.layout.occupied_by(self.spec.samples);
         let of_prime = |encoder| results.iter().map(|results| cover(encoder, results)).collect();
-        let covers = self.primes.encoders().iter().map(of_prime).collect::<Result<_, ProtocolError>>()?;
+        let covers = self.primes.encoders().iter().map(of_prime).collect::<Result<_>>()?;
         Ok((covers, None))
     }
 
@@ -178,12 +178,7 @@ impl Step<Server> for BuiltReveal {
         Err(OF_A_SESSION)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        covers: Self::Material,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, covers: Self::Material, inputs: &Inputs) -> Result<Value> {
         for (ciphertexts, covers) in inputs.encrypted()?.iter().zip(covers) {
             for (ciphertext, Cover { blinding, mask }) in ciphertexts.iter().zip(covers) {
                 channel.send(kind::SPECTRAL_OUTPUT, &seal(ciphertext, blinding, &mask)?.to_bytes())?;
@@ -197,7 +192,7 @@ impl Step<Client> for BuiltReveal {
     type Request = ();
     type Material = Arc<SecretKey>;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
         Ok(())
     }
 
@@ -207,7 +202,7 @@ impl Step<Client> for BuiltReveal {
         client: &mut Client,
         (): (),
         _: &Inputs,
-    ) -> Result<(Arc<SecretKey>, Option<Value>), ProtocolError> {
+    ) -> Result<(Arc<SecretKey>, Option<Value>)> {
         Ok((client.keys.shared(self.spec.set)?, None))
     }
 
@@ -217,12 +212,7 @@ impl Step<Client> for BuiltReveal {
         Err(OF_A_SESSION)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        key: Arc<SecretKey>,
-        _: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, key: Arc<SecretKey>, _: &Inputs) -> Result<Value> {
         let mut residues = Vec::with_capacity(self.primes.encoders().len());
         for encoder in self.primes.encoders() {
             let modulus = encoder.modulus();

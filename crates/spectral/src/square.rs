@@ -4,7 +4,7 @@ use lanner_bfv::{Ciphertext, Evaluator, NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::parallel;
 use lanner_step::{
     BoxedStep, Built, Client, ClientKeys, Encrypted, KeyUse, Memory, ModelParts, Needs, ProtocolError,
-    Server, Sets, Spec, ValueType,
+    Result, Server, Sets, Spec, ValueType,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ impl Square {
 }
 
 impl Spec for Square {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let input = ValueType::only_encrypted(inputs)?;
         let [before, behind] = self.limbs;
         let fits = (input.set, input.ciphertexts, input.limbs) == (self.set, self.ciphertexts, before)
@@ -53,7 +53,7 @@ impl Spec for Square {
         Ok(ValueType::Encrypted(Encrypted { limbs: behind, noise, ..input }))
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         let parameters = sets.get(self.set)?.clone();
         let primes = Primes::new(&parameters, &self.primes)?;
         Ok(Box::new(BuiltSquare { spec: self.clone(), parameters, primes }))
@@ -68,11 +68,11 @@ struct BuiltSquare {
 }
 
 impl Built for BuiltSquare {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(needs(self.spec.set, [(KeyUse::Product, self.spec.limbs[1])]))
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let count = (self.spec.ciphertexts * self.spec.primes.len()) as u64;
         let bytes = ciphertext_bytes(&self.parameters, self.spec.limbs[0]);
         // Beside the squares, each thread's digits, and its products over as many moduli again.
@@ -94,11 +94,7 @@ impl Built for BuiltSquare {
 }
 
 impl Evaluate for BuiltSquare {
-    fn evaluate(
-        &self,
-        keys: &ClientKeys,
-        inputs: &[Vec<Ciphertext>],
-    ) -> Result<Vec<Vec<Ciphertext>>, ProtocolError> {
+    fn evaluate(&self, keys: &ClientKeys, inputs: &[Vec<Ciphertext>]) -> Result<Vec<Vec<Ciphertext>>> {
         let evaluator = Evaluator::new(&self.parameters);
         self.primes.each(|number, encoder| {
             let square = |input: &Ciphertext| {

@@ -35,6 +35,9 @@ pub enum ProtocolError {
     Channel(#[from] lanner_wire::ChannelError),
 }
 
+/// What a protocol step gives, or why it failed.
+pub type Result<T, E = ProtocolError> = std::result::Result<T, E>;
+
 impl ProtocolError {
     /// The channel's error behind this one, if there is one.
     #[must_use]

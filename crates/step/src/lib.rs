@@ -40,7 +40,7 @@ pub use built::{Answers, Built, StepCost};
 pub use cost::{Cost, OfflineCost};
 pub use dynamic::{AnyState, BoxedStep, DynStep};
 pub use encoded::{LayerWeights, moduli};
-pub use error::ProtocolError;
+pub use error::{ProtocolError, Result};
 pub use likely::{Likely, MAX_DIGITS, softmax_ring};
 pub use memory::{LABEL, Memory, WORD, limb};
 pub use model::{ModelParts, Weights};

@@ -2,7 +2,7 @@
 
 use lanner_primitives::Ring;
 
-use super::ProtocolError;
+use super::{ProtocolError, Result};
 
 /// What the client learns of a softmax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Likely {
 ///
 /// # Errors
 /// [`ProtocolError::Shape`] unless there are 2 to `2^16` classes and 1 to 9 digits.
-pub fn softmax_ring(classes: usize, digits: u32) -> Result<Ring, ProtocolError> {
+pub fn softmax_ring(classes: usize, digits: u32) -> Result<Ring> {
     if !(2..=1 << 16).contains(&classes) || !(1..=9).contains(&digits) {
         return Err(ProtocolError::Shape { what: "classes or digits of a softmax" });
     }

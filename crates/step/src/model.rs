@@ -1,6 +1,6 @@
 //! What a model gives its steps besides their specs.
 
-use super::{ProtocolError, Shared};
+use super::{ProtocolError, Result, Shared};
 
 /// What steps are made from besides their specs, by the names of the network's nodes.
 pub trait ModelParts {
@@ -8,7 +8,7 @@ pub trait ModelParts {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the party has none for the node.
-    fn weights(&self, node: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError>;
+    fn weights(&self, node: &str, outputs: usize) -> Result<Weights<'_>>;
 
     /// What the model's steps share.
     fn shared(&self) -> &Shared;
@@ -17,7 +17,7 @@ pub trait ModelParts {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the node does more than move elements.
-    fn sources(&self, node: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError>;
+    fn sources(&self, node: &str) -> Result<Vec<Option<(usize, usize)>>>;
 }
 
 /// The integers of a linear layer.
@@ -33,7 +33,7 @@ impl Weights<'_> {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if one has more.
-    pub fn small_bias(&self) -> Result<Vec<i64>, ProtocolError> {
+    pub fn small_bias(&self) -> Result<Vec<i64>> {
         let small = |bias: &i128| i64::try_from(*bias).map_err(|_| ProtocolError::Shape { what: "a bias" });
         self.bias.iter().map(small).collect()
     }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ProtocolError, Rotation};
+use crate::{ProtocolError, Result, Rotation};
 
 /// How many samples a request holds: a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl Default for Samples {
 impl TryFrom<usize> for Samples {
     type Error = ProtocolError;
 
-    fn try_from(count: usize) -> Result<Self, ProtocolError> {
+    fn try_from(count: usize) -> Result<Self> {
         if count.is_power_of_two() {
             Ok(Self(count))
         } else {

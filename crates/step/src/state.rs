@@ -10,7 +10,7 @@ use lanner_wire::{Channel, ChannelError, Encode, Reader, Writer};
 
 use super::{SetKeys, SetUp};
 use crate::{
-    ClientKeys, EvaluationSession, GarblingSession, Party, ProtocolError, Transfers, receive_keys,
+    ClientKeys, EvaluationSession, GarblingSession, Party, ProtocolError, Result, Transfers, receive_keys,
     secret_key, send_keys,
 };
 
@@ -56,7 +56,7 @@ pub trait PartyState: Sized {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the session has not set them up.
-    fn transfers(&mut self) -> Result<(&mut Transfers, &mut Prg), ProtocolError>;
+    fn transfers(&mut self) -> Result<(&mut Transfers, &mut Prg)>;
 }
 
 /// Keys by parameter set.
@@ -67,7 +67,7 @@ impl<K> Keys<K> {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the session has not set it up.
-    pub fn get(&self, set: ParameterSet) -> Result<&K, ProtocolError> {
+    pub fn get(&self, set: ParameterSet) -> Result<&K> {
         self.find(set).map(AsRef::as_ref)
     }
 
@@ -75,11 +75,11 @@ impl<K> Keys<K> {
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub fn shared(&self, set: ParameterSet) -> Result<Arc<K>, ProtocolError> {
+    pub fn shared(&self, set: ParameterSet) -> Result<Arc<K>> {
         self.find(set).map(Arc::clone)
     }
 
-    fn find(&self, set: ParameterSet) -> Result<&Arc<K>, ProtocolError> {
+    fn find(&self, set: ParameterSet) -> Result<&Arc<K>> {
         self.0.get(&set).ok_or(ProtocolError::Shape { what: "keys of another parameter set" })
     }
 }
@@ -89,7 +89,7 @@ impl KeyedClient {
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the connection fails.
-    pub fn new(channel: &mut dyn Channel, needs: &SetUp, mut rng: Prg) -> Result<Self, ProtocolError> {
+    pub fn new(channel: &mut dyn Channel, needs: &SetUp, mut rng: Prg) -> Result<Self> {
         let key_seed = Seed::random(&mut rng);
         Self::with(channel, needs, key_seed, rng)
     }
@@ -98,12 +98,7 @@ impl KeyedClient {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn with(
-        channel: &mut dyn Channel,
-        needs: &SetUp,
-        key_seed: Seed,
-        rng: Prg,
-    ) -> Result<Self, ProtocolError> {
+    pub fn with(channel: &mut dyn Channel, needs: &SetUp, key_seed: Seed, rng: Prg) -> Result<Self> {
         let keys = keys_of(needs, &key_seed, |needed, own| {
             send_keys(channel, &needed.parameters, &needed.needed, own)
         })?;
@@ -114,7 +109,7 @@ impl KeyedClient {
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if they are none of these parameters.
-    pub fn again(needs: &SetUp, key_seed: Seed, rng: Prg) -> Result<Self, ProtocolError> {
+    pub fn again(needs: &SetUp, key_seed: Seed, rng: Prg) -> Result<Self> {
         let keys = keys_of(needs, &key_seed, |needed, own| Ok(secret_key(&needed.parameters, own)))?;
         Ok(Self { keys, key_seed, rng })
     }
@@ -123,11 +118,7 @@ impl KeyedClient {
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
-    pub fn prepare_transfers(
-        self,
-        channel: &mut dyn Channel,
-        needs: &SetUp,
-    ) -> Result<Client, ProtocolError> {
+    pub fn prepare_transfers(self, channel: &mut dyn Channel, needs: &SetUp) -> Result<Client> {
         let Self { keys, key_seed, mut rng } = self;
         let evaluation = needs.garbling.then(|| EvaluationSession::setup(channel, &mut rng)).transpose()?;
         let transfers = needs.transfers.map(|_| set_up_transfers(channel, Party::Client, needs, &mut rng));
@@ -140,7 +131,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`KeyedClient::new`] and [`KeyedClient::prepare_transfers`].
-    pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, rng: Prg) -> Result<Self, ProtocolError> {
+    pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, rng: Prg) -> Result<Self> {
         KeyedClient::new(channel, needs, rng)?.prepare_transfers(channel, needs)
     }
 
@@ -148,7 +139,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
-    pub fn write_keys(needs: &SetUp, key_seed: &Seed, writer: &mut Writer) -> Result<(), ProtocolError> {
+    pub fn write_keys(needs: &SetUp, key_seed: &Seed, writer: &mut Writer) -> Result<()> {
         let keys = keys_of(needs, key_seed, |needed, own| {
             let key = secret_key(&needed.parameters, own);
             ClientKeys::generate(&key, &needed.needed, own)?.encode(writer);
@@ -167,7 +158,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the session has not set it up.
-    pub fn evaluation(&self) -> Result<&EvaluationSession<CotReceiver>, ProtocolError> {
+    pub fn evaluation(&self) -> Result<&EvaluationSession<CotReceiver>> {
         set_up(self.evaluation.as_ref())
     }
 
@@ -175,7 +166,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Self::evaluation`].
-    pub fn evaluation_mut(&mut self) -> Result<&mut EvaluationSession<CotReceiver>, ProtocolError> {
+    pub fn evaluation_mut(&mut self) -> Result<&mut EvaluationSession<CotReceiver>> {
         set_up(self.evaluation.as_mut())
     }
 }
@@ -185,11 +176,11 @@ impl Server {
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
-    pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, rng: Prg) -> Result<Self, ProtocolError> {
+    pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, rng: Prg) -> Result<Self> {
         let receive = |needed: &SetKeys| {
             Ok((needed.set, Arc::new(receive_keys(channel, &needed.parameters, &needed.needed)?)))
         };
-        let keys = needs.keys.iter().map(receive).collect::<Result<_, ProtocolError>>()?;
+        let keys = needs.keys.iter().map(receive).collect::<Result<_>>()?;
         Self::with_keys(channel, needs, Keys(keys), rng)
     }
 
@@ -202,7 +193,7 @@ impl Server {
         needs: &SetUp,
         keys: Keys<ClientKeys>,
         rng: Prg,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         Self::with_keys(channel, needs, keys, rng)
     }
 
@@ -215,13 +206,13 @@ impl Server {
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] or [`ProtocolError::Channel`] unless it is exactly that.
-    pub fn read_keys(bytes: &[u8], needs: &SetUp) -> Result<Keys<ClientKeys>, ProtocolError> {
+    pub fn read_keys(bytes: &[u8], needs: &SetUp) -> Result<Keys<ClientKeys>> {
         let mut reader = Reader::new(bytes);
         let read = |needed: &SetKeys| {
             let keys = ClientKeys::read(&mut reader, &needed.parameters, &needed.needed)?;
             Ok((needed.set, Arc::new(keys)))
         };
-        let keys = needs.keys.iter().map(read).collect::<Result<_, ProtocolError>>()?;
+        let keys = needs.keys.iter().map(read).collect::<Result<_>>()?;
         reader.finish().map_err(ChannelError::from)?;
         Ok(Keys(keys))
     }
@@ -231,7 +222,7 @@ impl Server {
         needs: &SetUp,
         keys: Keys<ClientKeys>,
         mut rng: Prg,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let garbling = needs.garbling.then(|| GarblingSession::setup(channel, &mut rng)).transpose()?;
         let transfers = needs.transfers.map(|_| set_up_transfers(channel, Party::Server, needs, &mut rng));
         Ok(Self { keys, transfers: transfers.transpose()?, garbling, rng })
@@ -241,7 +232,7 @@ impl Server {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the session has not set it up.
-    pub fn garbling_mut(&mut self) -> Result<(&mut GarblingSession<CotSender>, &mut Prg), ProtocolError> {
+    pub fn garbling_mut(&mut self) -> Result<(&mut GarblingSession<CotSender>, &mut Prg)> {
         Ok((set_up(self.garbling.as_mut())?, &mut self.rng))
     }
 }
@@ -249,7 +240,7 @@ impl Server {
 impl PartyState for Client {
     const PARTY: Party = Party::Client;
 
-    fn transfers(&mut self) -> Result<(&mut Transfers, &mut Prg), ProtocolError> {
+    fn transfers(&mut self) -> Result<(&mut Transfers, &mut Prg)> {
         Ok((set_up(self.transfers.as_mut())?, &mut self.rng))
     }
 }
@@ -257,7 +248,7 @@ impl PartyState for Client {
 impl PartyState for Server {
     const PARTY: Party = Party::Server;
 
-    fn transfers(&mut self) -> Result<(&mut Transfers, &mut Prg), ProtocolError> {
+    fn transfers(&mut self) -> Result<(&mut Transfers, &mut Prg)> {
         Ok((set_up(self.transfers.as_mut())?, &mut self.rng))
     }
 }
@@ -266,14 +257,14 @@ impl PartyState for Server {
 fn keys_of(
     needs: &SetUp,
     seed: &Seed,
-    mut make: impl FnMut(&SetKeys, &mut Prg) -> Result<SecretKey, ProtocolError>,
-) -> Result<Keys<SecretKey>, ProtocolError> {
+    mut make: impl FnMut(&SetKeys, &mut Prg) -> Result<SecretKey>,
+) -> Result<Keys<SecretKey>> {
     let mut seeds = Prg::new(seed.clone());
     let mut key = |needed: &SetKeys| {
         let mut own = Prg::new(Seed::random(&mut seeds));
         Ok((needed.set, Arc::new(make(needed, &mut own)?)))
     };
-    Ok(Keys(needs.keys.iter().map(&mut key).collect::<Result<_, ProtocolError>>()?))
+    Ok(Keys(needs.keys.iter().map(&mut key).collect::<Result<_>>()?))
 }
 
 /// Sources of transfers, with the server's part of the salts where comparison keys are made.
@@ -282,7 +273,7 @@ fn set_up_transfers(
     party: Party,
     needs: &SetUp,
     rng: &mut Prg,
-) -> Result<Transfers, ProtocolError> {
+) -> Result<Transfers> {
     let sets = set_up(needs.transfers)?;
     if needs.comparison_keys {
         Transfers::setup_with_salt(channel, party, sets, rng)
@@ -292,6 +283,6 @@ fn set_up_transfers(
 }
 
 /// What the set-up made where the plan said that it is needed.
-fn set_up<T>(part: Option<T>) -> Result<T, ProtocolError> {
+fn set_up<T>(part: Option<T>) -> Result<T> {
     part.ok_or(ProtocolError::Shape { what: "a part of the set-up" })
 }

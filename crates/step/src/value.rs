@@ -6,7 +6,7 @@ use lanner_bfv::{Ciphertext, NoiseBound, ParameterSet};
 use lanner_primitives::Ring;
 use lanner_share::Share;
 
-use crate::{Likely, ProtocolError};
+use crate::{Likely, ProtocolError, Result};
 
 /// Which parties know their share of a value before the network's input is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl ValueType {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] otherwise.
-    pub fn only(inputs: &[Self], ring: Ring, len: usize) -> Result<Known, ProtocolError> {
+    pub fn only(inputs: &[Self], ring: Ring, len: usize) -> Result<Known> {
         match inputs {
             [Self::Shared { ring: r, len: l, known }] if (*r, *l) == (ring, len) => Ok(*known),
             _ => Err(ProtocolError::Shape { what: "the input of a step" }),
@@ -87,7 +87,7 @@ impl ValueType {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] otherwise.
-    pub fn only_encrypted(inputs: &[Self]) -> Result<Encrypted, ProtocolError> {
+    pub fn only_encrypted(inputs: &[Self]) -> Result<Encrypted> {
         match inputs {
             [Self::Encrypted(encrypted)] => Ok(*encrypted),
             _ => Err(ProtocolError::Shape { what: "an input of a step that is not encrypted" }),
@@ -98,7 +98,7 @@ impl ValueType {
     ///
     /// # Errors
     /// As [`Self::only`].
-    pub fn only_known(inputs: &[Self], ring: Ring, len: usize) -> Result<(), ProtocolError> {
+    pub fn only_known(inputs: &[Self], ring: Ring, len: usize) -> Result<()> {
         if Self::only(inputs, ring, len)?.server {
             Ok(())
         } else {
@@ -163,7 +163,7 @@ impl Inputs {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if one is missing or not shared.
-    pub fn shares(&self) -> Result<Vec<&Share>, ProtocolError> {
+    pub fn shares(&self) -> Result<Vec<&Share>> {
         self.0.iter().map(|value| share_of(value.as_deref())).collect()
     }
 
@@ -171,7 +171,7 @@ impl Inputs {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there is another number of inputs, or it is not encrypted.
-    pub fn encrypted(&self) -> Result<&[Vec<Ciphertext>], ProtocolError> {
+    pub fn encrypted(&self) -> Result<&[Vec<Ciphertext>]> {
         match &self.0[..] {
             [Some(value)] => match &**value {
                 Value::Encrypted(ciphertexts) => Ok(ciphertexts),
@@ -185,7 +185,7 @@ impl Inputs {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there are other inputs, or the first is not shared.
-    pub fn share_and_revealed(&self) -> Result<(&Share, &Value), ProtocolError> {
+    pub fn share_and_revealed(&self) -> Result<(&Share, &Value)> {
         match &self.0[..] {
             [share, Some(revealed)] => Ok((share_of(share.as_deref())?, revealed)),
             _ => Err(ProtocolError::Shape { what: "a result beside what is opened" }),
@@ -196,7 +196,7 @@ impl Inputs {
     ///
     /// # Errors
     /// As [`Self::shares`], and if there are several.
-    pub fn share(&self) -> Result<&Share, ProtocolError> {
+    pub fn share(&self) -> Result<&Share> {
         match &self.shares()?[..] {
             [share] => Ok(share),
             _ => Err(ProtocolError::Shape { what: "the number of a step's inputs" }),
@@ -204,7 +204,7 @@ impl Inputs {
     }
 }
 
-fn share_of(value: Option<&Value>) -> Result<&Share, ProtocolError> {
+fn share_of(value: Option<&Value>) -> Result<&Share> {
     match value {
         Some(Value::Shared(share)) => Ok(share),
         _ => Err(ProtocolError::Shape { what: "a share that is not known yet" }),

@@ -3,7 +3,7 @@
 use lanner_dpf::{MAX_BITS, Salts};
 use lanner_primitives::{Block, Ring};
 use lanner_share::Share;
-use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers};
+use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers};
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
@@ -59,7 +59,7 @@ impl Activation {
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, 2 to 16 bits that are kept, 1 to 16 that are dropped, `to` is 62 at most and no less
     /// than what is kept, and a bound is at most the largest number of `kept` bits.
-    pub fn new(values: usize, kept: u32, dropped: u32, to: u32, shape: Shape) -> Result<Self, ProtocolError> {
+    pub fn new(values: usize, kept: u32, dropped: u32, to: u32, shape: Shape) -> Result<Self> {
         Self::rounding(Rounding::Exact, values, [kept, dropped, to], shape)
     }
 
@@ -72,7 +72,7 @@ impl Activation {
         values: usize,
         [kept, dropped, to]: [u32; 3],
         shape: Shape,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let bound = if let Shape::Clip(high) = shape { high } else { 0 };
         if !(2..=MAX_BITS).contains(&kept)
             || !(1..=MAX_BITS).contains(&dropped)
@@ -105,7 +105,7 @@ impl Activation {
     }
 
     /// This party's shares of the results, given e.
-    fn results(&self, signs: &Signs<'_>, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+    fn results(&self, signs: &Signs<'_>, e: &[u64]) -> Result<Vec<u64>> {
         match self.shape {
             Shape::Identity => signs.values(e),
             Shape::Relu => signs.positive(e),
@@ -160,7 +160,7 @@ impl Keyed for Activation {
         transfers: &mut Transfers,
         salt: Block,
         rng: &mut impl CryptoRng,
-    ) -> Result<Material, ProtocolError> {
+    ) -> Result<Material> {
         let mut made = self.making.make(channel, transfers, salt, rng)?;
         let missing = || ProtocolError::Shape { what: "the keys of an activation" };
         let signs = made.pop().ok_or_else(missing)?;
@@ -188,7 +188,7 @@ impl Keyed for Activation {
         party: Party,
         material: Material,
         share: &Share,
-    ) -> Result<Share, ProtocolError> {
+    ) -> Result<Share> {
         let narrow = matches!(share.ring(), Ring::Pow2(bits) if bits >= self.bits());
         if !narrow || share.len() != self.values() || material.masks.len() != self.values() {
             return Err(ProtocolError::Shape { what: "the input share of an activation" });

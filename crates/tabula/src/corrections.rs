@@ -2,7 +2,7 @@
 
 use lanner_dpf::{DpfError, Shape};
 use lanner_primitives::{Block, Ring};
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 use lanner_transfers::blocks::{Driver, Lanes, Program, Task, xor};
 use lanner_wire::packed_len;
 
@@ -95,7 +95,7 @@ impl<V: Lanes> Inputs<V> {
 }
 
 impl Program for Corrections {
-    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         let missing = || ProtocolError::Shape { what: "the corrections of keys" };
         let mut inputs = self.inputs(x);
         self.compare_tails(driver, &mut inputs)?;
@@ -172,11 +172,7 @@ impl Corrections {
 
     /// Of each comparison whether each point of its tail is below the threshold's low bits, of one more bit in each turn: below with a higher bit 1
     /// of the threshold is what has a 0 there, and what has a 1 and is below the rest.
-    fn compare_tails<D: Driver>(
-        &self,
-        driver: &mut D,
-        inputs: &mut [Inputs<D::Values>],
-    ) -> Result<(), ProtocolError> {
+    fn compare_tails<D: Driver>(&self, driver: &mut D, inputs: &mut [Inputs<D::Values>]) -> Result<()> {
         for of in inputs.iter_mut().filter(|of| of.comparison.shape.tail() > 0) {
             of.below = vec![of.bit(0).clone()];
         }

@@ -6,7 +6,7 @@
 
 use lanner_primitives::Ring;
 use lanner_share::Share;
-use lanner_step::{CotSupply, OfflineCost, Party, ProtocolError, Transfers};
+use lanner_step::{CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers};
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::{Driver, Lanes, Program};
 use lanner_wire::Channel;
@@ -45,7 +45,7 @@ struct Numbers {
 }
 
 impl Program for Numbers {
-    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         let count = x.count() / self.bits as usize;
         // What is shifted left counts modulo less.
         let bit = |i: usize| (x.range(i * count..(i + 1) * count), self.to - i as u32);
@@ -59,7 +59,7 @@ impl Program for Numbers {
 }
 
 impl Dither {
-    pub(super) fn new(bits: u32, to: u32, values: usize) -> Result<Self, ProtocolError> {
+    pub(super) fn new(bits: u32, to: u32, values: usize) -> Result<Self> {
         Layer::of(Numbers { bits, to }, bits as usize * values, 1, to).map(Self)
     }
 
@@ -86,7 +86,7 @@ impl Dither {
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
         rng: &mut impl CryptoRng,
-    ) -> Result<Zeroizing<Vec<u64>>, ProtocolError> {
+    ) -> Result<Zeroizing<Vec<u64>>> {
         let bits = Share::random(Ring::Pow2(1), self.0.inputs(), rng);
         let request = self.0.request(channel, transfers)?;
         let material = self.0.prepare(channel, transfers, request, rng)?;

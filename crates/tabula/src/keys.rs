@@ -13,7 +13,9 @@ use std::ops::Range;
 use lanner_dpf::{Corrections as Opened, GROUP, Growth, Keys, Salts, Sums};
 use lanner_primitives::{Block, Ring};
 use lanner_share::Share;
-use lanner_step::{Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, kind};
+use lanner_step::{
+    Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers, kind,
+};
 use lanner_transfers::Layer;
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, pack_bits, packed_len};
 use rand_core::CryptoRng;
@@ -57,7 +59,7 @@ struct Grown {
 }
 
 impl Making {
-    pub(super) fn new(comparisons: Vec<Comparison>, keys: usize) -> Result<Self, ProtocolError> {
+    pub(super) fn new(comparisons: Vec<Comparison>, keys: usize) -> Result<Self> {
         if !(1..=MAX_KEYS).contains(&keys) {
             return Err(ProtocolError::Shape { what: "the keys of a comparison" });
         }
@@ -157,7 +159,7 @@ impl Making {
         transfers: &mut Transfers,
         salt: Block,
         rng: &mut impl CryptoRng,
-    ) -> Result<Vec<Made>, ProtocolError> {
+    ) -> Result<Vec<Made>> {
         let party = transfers.party;
         let correlations = transfers.both_ways(channel, self.bits())?;
         let root = root(party, &correlations);
@@ -215,7 +217,7 @@ impl Making {
         root: Block,
         correlations: &Correlations,
         grown: &mut [Grown],
-    ) -> Result<(), ProtocolError> {
+    ) -> Result<()> {
         let salts: Vec<Salts> = (0..).take(grown.len()).map(|number| Salts::new(salt, number)).collect();
         let of_each = self.comparisons().iter().zip(&salts);
         let mut trees: Vec<Growth<'_>> =
@@ -254,7 +256,7 @@ impl Making {
     }
 
     /// This party's shares of what corrections are made of.
-    fn inputs(&self, grown: &[Grown]) -> Result<Share, ProtocolError> {
+    fn inputs(&self, grown: &[Grown]) -> Result<Share> {
         let mut lanes = Vec::with_capacity(self.layer.inputs());
         for Grown { bits, signs, values, .. } in grown {
             std::iter::once(bits).chain(signs).chain(values).for_each(|row| lanes.extend_from_slice(row));
@@ -270,7 +272,7 @@ impl Making {
         root: Block,
         mut outputs: &[u64],
         grown: Vec<Grown>,
-    ) -> Result<Vec<Made>, ProtocolError> {
+    ) -> Result<Vec<Made>> {
         let keys = self.keys();
         let (mut mine, mut thresholds) = (Vec::new(), Vec::new());
         for of in self.comparisons() {
@@ -388,11 +390,7 @@ pub(super) fn product(party: Party, root: Block, correlations: &Correlations, in
 }
 
 /// The sums of both parties' blocks.
-pub(super) fn exchange(
-    channel: &mut dyn Channel,
-    party: Party,
-    mine: &[Block],
-) -> Result<Vec<Block>, ProtocolError> {
+pub(super) fn exchange(channel: &mut dyn Channel, party: Party, mine: &[Block]) -> Result<Vec<Block>> {
     let theirs = swap(channel, party, kind::KEY_NODES, Block::slice_as_bytes(mine))?;
     let theirs = theirs.as_chunks().0.iter().map(|bytes| Block::from_bytes(*bytes));
     Ok(mine.iter().zip(theirs).map(|(mine, theirs)| *mine ^ theirs).collect())
@@ -404,7 +402,7 @@ pub(super) fn swap(
     party: Party,
     kind: lanner_wire::Kind,
     mine: &[u8],
-) -> Result<Vec<u8>, ProtocolError> {
+) -> Result<Vec<u8>> {
     if party == Party::Client {
         channel.send(kind, mine)?;
         channel.flush()?;

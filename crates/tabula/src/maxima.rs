@@ -11,8 +11,8 @@ use lanner_dpf::Salts;
 use lanner_primitives::{Block, Ring};
 use lanner_share::Share;
 use lanner_step::{
-    Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Sets, Spec, Transfers, ValueType,
-    Windows, Work, kind,
+    Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Result, Sets, Spec, Transfers,
+    ValueType, Windows, Work, kind,
 };
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, pack_bits, packed_len};
 use rand_core::CryptoRng;
@@ -56,7 +56,7 @@ pub struct MaximaMaterial {
 impl ZeroizeOnDrop for MaximaMaterial {}
 
 impl Spec for Maxima {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let ring = Ring::Pow2(self.ring);
         ValueType::only(inputs, ring, self.windows.inputs())?;
         Ok(ValueType::shared(ring, self.windows.count()?, Known::NOBODY))
@@ -69,7 +69,7 @@ impl Spec for Maxima {
         Work { window_elements: work.window_elements.saturating_mul(15 + nodes / 700), ..work }
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(ByKeys(Tournament::new(*self)?)))
     }
 }
@@ -79,7 +79,7 @@ impl Tournament {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless the windows fit, differences have 2 to 16 bits, and the ring as many or up to 62.
-    pub fn new(spec: Maxima) -> Result<Self, ProtocolError> {
+    pub fn new(spec: Maxima) -> Result<Self> {
         let refuse = |what| Err(ProtocolError::Shape { what });
         let Maxima { windows, kept, ring } = spec;
         let (count, area) = (windows.count()?, windows.area());
@@ -148,7 +148,7 @@ impl Keyed for Tournament {
         transfers: &mut Transfers,
         salt: Block,
         rng: &mut impl CryptoRng,
-    ) -> Result<MaximaMaterial, ProtocolError> {
+    ) -> Result<MaximaMaterial> {
         Ok(MaximaMaterial { salt, signs: self.making.make(channel, transfers, salt, rng)? })
     }
 
@@ -158,7 +158,7 @@ impl Keyed for Tournament {
         party: Party,
         material: MaximaMaterial,
         share: &Share,
-    ) -> Result<Share, ProtocolError> {
+    ) -> Result<Share> {
         let Maxima { windows, kept, ring: to } = self.spec;
         let (ring, narrow, count) = (Ring::Pow2(to), Ring::Pow2(kept), self.count);
         if share.ring() != ring || share.len() != windows.inputs() {
@@ -204,7 +204,7 @@ impl Keyed for Tournament {
 }
 
 /// The sums of both parties' parts.
-fn open(channel: &mut dyn Channel, party: Party, mine: &[u64], bits: u32) -> Result<Vec<u64>, ProtocolError> {
+fn open(channel: &mut dyn Channel, party: Party, mine: &[u64], bits: u32) -> Result<Vec<u64>> {
     let theirs = swap(channel, party, kind::MASKED_VALUES, &pack_bits(mine, bits))?;
     let theirs = Reader::new(&theirs).packed(mine.len(), bits).map_err(ChannelError::from)?;
     let ring = Ring::Pow2(bits);

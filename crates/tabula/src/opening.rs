@@ -2,7 +2,7 @@
 
 use lanner_dpf::Salts;
 use lanner_primitives::Ring;
-use lanner_step::{Party, ProtocolError, kind};
+use lanner_step::{Party, Result, kind};
 use lanner_wire::{Channel, ChannelError, Reader, pack_bits, packed_len};
 
 use super::keys::Made;
@@ -29,18 +29,14 @@ impl Opening<'_> {
     }
 
     /// e of values, given this party's shares of them.
-    pub(super) fn rescale(
-        &self,
-        channel: &mut dyn Channel,
-        share: &[u64],
-    ) -> Result<Vec<u64>, ProtocolError> {
+    pub(super) fn rescale(&self, channel: &mut dyn Channel, share: &[u64]) -> Result<Vec<u64>> {
         let ring = Ring::Pow2(self.bits());
         let masked = share.iter().zip(self.masks).map(|(x, s)| ring.add(ring.embed(*x as i64), *s));
         self.open(channel, &masked.collect::<Vec<_>>())
     }
 
     /// e, given this party's part of v.
-    fn open(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+    fn open(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<Vec<u64>> {
         let (kept, ring) = (self.kept, Ring::Pow2(self.kept));
         let (mine, theirs) = match (self.party, self.borrows) {
             (Party::Client, Some(borrows)) => self.ask(channel, masked, borrows)?,
@@ -61,19 +57,14 @@ impl Opening<'_> {
     }
 
     /// The server's sum of both parties' parts of v.
-    fn sum(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+    fn sum(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<Vec<u64>> {
         let (bits, ring) = (self.bits(), Ring::Pow2(self.bits()));
         let theirs = receive(channel, masked.len(), bits)?;
         Ok(masked.iter().zip(theirs).map(|(a, b)| ring.add(*a, b)).collect())
     }
 
     /// The client's share of e, and the server's.
-    fn ask(
-        &self,
-        channel: &mut dyn Channel,
-        masked: &[u64],
-        borrows: &Made,
-    ) -> Result<(Vec<u64>, Vec<u64>), ProtocolError> {
+    fn ask(&self, channel: &mut dyn Channel, masked: &[u64], borrows: &Made) -> Result<(Vec<u64>, Vec<u64>)> {
         let (wide, kept) = (self.bits(), self.kept);
         let length = |bits: u32| packed_len(masked.len(), bits);
         send(channel, &pack_bits(masked, wide))?;
@@ -92,7 +83,7 @@ impl Opening<'_> {
         channel: &mut dyn Channel,
         masked: &[u64],
         borrows: &Made,
-    ) -> Result<(Vec<u64>, Vec<u64>), ProtocolError> {
+    ) -> Result<(Vec<u64>, Vec<u64>)> {
         let (wide, kept) = (self.bits(), self.kept);
         let (ring, half) = (Ring::Pow2(wide), 1 << (self.dropped - 1));
         let v: Vec<u64> = self.sum(channel, masked)?.iter().map(|v| ring.add(*v, half)).collect();
@@ -102,7 +93,7 @@ impl Opening<'_> {
     }
 
     /// This party's share of e: `v_hi - s_hi - [v_lo < s_lo] + t`.
-    fn rescaled(&self, v: &[u64], borrows: &Made) -> Result<Vec<u64>, ProtocolError> {
+    fn rescaled(&self, v: &[u64], borrows: &Made) -> Result<Vec<u64>> {
         let dropped = self.dropped;
         let points: Vec<u64> = v.iter().map(|v| v & ((1 << dropped) - 1)).collect();
         let [borrowed, _] = borrows.keys.evaluate(self.salts, &points)?;
@@ -122,13 +113,13 @@ impl Opening<'_> {
     }
 }
 
-fn send(channel: &mut dyn Channel, message: &[u8]) -> Result<(), ProtocolError> {
+fn send(channel: &mut dyn Channel, message: &[u8]) -> Result<()> {
     channel.send(kind::MASKED_VALUES, message)?;
     Ok(channel.flush()?)
 }
 
 /// Values of a message of the peer's.
-fn receive(channel: &mut dyn Channel, count: usize, bits: u32) -> Result<Vec<u64>, ProtocolError> {
+fn receive(channel: &mut dyn Channel, count: usize, bits: u32) -> Result<Vec<u64>> {
     let message = channel.receive(kind::MASKED_VALUES, packed_len(count, bits))?;
     Ok(Reader::new(&message).packed(count, bits).map_err(ChannelError::from)?)
 }

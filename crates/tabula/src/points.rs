@@ -12,7 +12,9 @@ use std::ops::Range;
 use lanner_dpf::{GROUP, POINT_WORDS, PointGrowth, PointKeys, PointShape, PointSums, Salts};
 use lanner_primitives::{Block, Ring};
 use lanner_share::Share;
-use lanner_step::{Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, kind};
+use lanner_step::{
+    Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers, kind,
+};
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::{Driver, Lanes, Program, Task, xor};
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, pack_bits, packed_len};
@@ -54,7 +56,7 @@ struct PointCorrections {
 }
 
 impl Program for PointCorrections {
-    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         let Self { shape, keys } = *self;
         let (bits, to) = (shape.bits() as usize, shape.to());
         let (ring, places) = (Ring::Pow2(to), Ring::Pow2(shape.bits()));
@@ -90,11 +92,7 @@ impl Program for PointCorrections {
 
 impl PointCorrections {
     /// For each word whether it is the place of a below its node, in words, of the levels of the bits of a.
-    fn ones<D: Driver>(
-        &self,
-        driver: &mut D,
-        level: impl Fn(usize) -> D::Values,
-    ) -> Result<Vec<D::Values>, ProtocolError> {
+    fn ones<D: Driver>(&self, driver: &mut D, level: impl Fn(usize) -> D::Values) -> Result<Vec<D::Values>> {
         let last = level(self.shape.bits() as usize - 1);
         if self.shape.below() == 1 {
             return Ok(vec![driver.complement(&last), last]);
@@ -107,7 +105,7 @@ impl PointCorrections {
 }
 
 impl PointMaking {
-    pub(super) fn new(shape: PointShape, keys: usize) -> Result<Self, ProtocolError> {
+    pub(super) fn new(shape: PointShape, keys: usize) -> Result<Self> {
         if !(1..=MAX_KEYS).contains(&keys) {
             return Err(ProtocolError::Shape { what: "the keys of points" });
         }
@@ -180,7 +178,7 @@ impl PointMaking {
         transfers: &mut Transfers,
         salts: &Salts,
         rng: &mut impl CryptoRng,
-    ) -> Result<Points, ProtocolError> {
+    ) -> Result<Points> {
         let party = transfers.party;
         let correlations = transfers.both_ways(channel, self.bits())?;
         let root = root(party, &correlations);
@@ -207,7 +205,7 @@ impl PointMaking {
         salts: &Salts,
         root: Block,
         correlations: &Correlations,
-    ) -> Result<(Vec<Vec<Block>>, PointSums), ProtocolError> {
+    ) -> Result<(Vec<Vec<Block>>, PointSums)> {
         let (shape, keys) = (self.shape(), self.keys());
         let mut nodes = vec![Vec::with_capacity(keys); shape.levels()];
         let mut all = PointSums { values: Vec::with_capacity(keys), controls: Vec::with_capacity(keys) };
@@ -230,12 +228,7 @@ impl PointMaking {
     }
 
     /// This party's shares of what corrections are made of.
-    fn inputs(
-        &self,
-        party: Party,
-        correlations: &Correlations,
-        sums: &PointSums,
-    ) -> Result<Share, ProtocolError> {
+    fn inputs(&self, party: Party, correlations: &Correlations, sums: &PointSums) -> Result<Share> {
         let is_server = party == Party::Server;
         let mut lanes: Vec<u64> =
             (0..self.bits()).map(|index| u64::from(correlations.choices.get(index))).collect();

@@ -2,7 +2,7 @@
 
 use lanner_dpf::Salts;
 use lanner_primitives::Ring;
-use lanner_step::{Party, ProtocolError};
+use lanner_step::{Party, Result};
 
 use super::keys::Made;
 
@@ -19,26 +19,26 @@ pub(super) struct Signs<'a> {
 
 impl Signs<'_> {
     /// This party's shares of `e - t` as numbers with their signs, given e.
-    pub(super) fn values(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+    pub(super) fn values(&self, e: &[u64]) -> Result<Vec<u64>> {
         self.parts(e, 1 << (self.kept - 1), |e, upper, t, _, [c2, _]| {
             self.public(e.wrapping_sub(upper << self.kept)).wrapping_sub(t).wrapping_add(c2 << self.kept)
         })
     }
 
     /// This party's shares of their positive parts.
-    pub(super) fn positive(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+    pub(super) fn positive(&self, e: &[u64]) -> Result<Vec<u64>> {
         self.above(e, 0)
     }
 
     /// This party's shares of their positive parts less those of the same less a bound, which is below `2^(kept-1)`.
-    pub(super) fn clipped(&self, e: &[u64], bound: u64) -> Result<Vec<u64>, ProtocolError> {
+    pub(super) fn clipped(&self, e: &[u64], bound: u64) -> Result<Vec<u64>> {
         let ring = Ring::Pow2(self.to);
         let both = self.positive(e)?.into_iter().zip(self.above(e, bound)?);
         Ok(both.map(|(positive, above)| ring.sub(positive, above)).collect())
     }
 
     /// This party's shares of what they are above a bound, which is below `2^(kept-1)`.
-    fn above(&self, e: &[u64], bound: u64) -> Result<Vec<u64>, ProtocolError> {
+    fn above(&self, e: &[u64], bound: u64) -> Result<Vec<u64>> {
         // Values u less the bound count from 0 to below this, as numbers without sign; from `2^(kept-1) - bound` on they are values below 0.
         let width = (1 << (self.kept - 1)) - bound;
         let of = Ring::Pow2(self.kept);
@@ -58,7 +58,7 @@ impl Signs<'_> {
         e: &[u64],
         width: u64,
         part: impl Fn(u64, u64, u64, [u64; 2], [u64; 2]) -> u64,
-    ) -> Result<Vec<u64>, ProtocolError> {
+    ) -> Result<Vec<u64>> {
         let (ring, of_e) = (Ring::Pow2(self.to), Ring::Pow2(self.kept));
         let moved: Vec<u64> = e.iter().map(|e| of_e.sub(*e, width)).collect();
         let [c1, c1_t] = self.made.keys.evaluate(self.salts, e)?;

@@ -2,7 +2,7 @@
 
 use lanner_dpf::MAX_BITS;
 use lanner_primitives::Ring;
-use lanner_step::{Built, Known, ProtocolError, Sets, Spec, ValueType, Work};
+use lanner_step::{Built, Known, ProtocolError, Result, Sets, Spec, ValueType, Work};
 use serde::{Deserialize, Serialize};
 
 use super::keyed::ByKeys;
@@ -42,7 +42,7 @@ impl Lookup {
 }
 
 impl Spec for Lookup {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))
     }
@@ -56,7 +56,7 @@ impl Spec for Lookup {
         Work { window_elements: (self.values as u64).saturating_mul(15 + nodes / 700), ..Work::default() }
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         let &Self { values, shift, rounding, relu, high, to, .. } = self;
         let shape = match (relu, high) {
             (false, None) => Shape::Identity,

@@ -11,7 +11,8 @@ use lanner_dpf::{MAX_BITS, PointShape, Salts};
 use lanner_primitives::{Block, Ring, parallel};
 use lanner_share::Share;
 use lanner_step::{
-    Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Sets, Spec, Transfers, ValueType, Work,
+    Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Result, Sets, Spec, Transfers,
+    ValueType, Work,
 };
 use lanner_transfers::Polynomials;
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
@@ -77,7 +78,7 @@ enum Vectors {
 impl ZeroizeOnDrop for TableMaterial {}
 
 impl Spec for Table {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))
     }
@@ -89,7 +90,7 @@ impl Spec for Table {
         Work { window_elements: (self.values as u64).saturating_mul(15 + nodes / 700), ..Work::default() }
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(ByKeys(TableLookup::new(self)?)))
     }
 }
@@ -100,7 +101,7 @@ impl TableLookup {
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, of 3 to 12 bits with their sign and 1 to 16 that are dropped, results modulo 2^2 to 2^62, and the
     /// function is one.
-    pub fn new(spec: &Table) -> Result<Self, ProtocolError> {
+    pub fn new(spec: &Table) -> Result<Self> {
         let &Table { values, from, shift: dropped, to, expanded, .. } = spec;
         let left = from.saturating_sub(dropped);
         // A domain that is the whole ring has no room for a sign above.
@@ -119,7 +120,7 @@ impl TableLookup {
     }
 
     /// The vectors of keys.
-    fn expand(&self, salts: &Salts, points: Points) -> Result<Vectors, ProtocolError> {
+    fn expand(&self, salts: &Salts, points: Points) -> Result<Vectors> {
         let mut vectors = Zeroizing::new(vec![0; self.values() << self.kept]);
         let mut items: Vec<&mut [u64]> = vectors.chunks_mut(1 << self.kept).collect();
         points.keys.expand(salts, &mut items, |_, shares, item| item.copy_from_slice(shares))?;
@@ -183,7 +184,7 @@ impl Keyed for TableLookup {
         transfers: &mut Transfers,
         salt: Block,
         rng: &mut impl CryptoRng,
-    ) -> Result<TableMaterial, ProtocolError> {
+    ) -> Result<TableMaterial> {
         let made = self.making.make(channel, transfers, salt, rng)?.pop();
         let borrows = made.ok_or(ProtocolError::Shape { what: "the keys of a table" })?;
         let salts = Salts::new(salt, 1);
@@ -202,7 +203,7 @@ impl Keyed for TableLookup {
         party: Party,
         material: TableMaterial,
         share: &Share,
-    ) -> Result<Share, ProtocolError> {
+    ) -> Result<Share> {
         let (kept, dropped, count) = (self.kept, self.dropped, self.values());
         let narrow = matches!(share.ring(), Ring::Pow2(bits) if bits >= kept + dropped);
         if !narrow || share.len() != count {

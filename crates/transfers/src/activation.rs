@@ -1,7 +1,7 @@
 //! Maximum over windows, then ReLU, rescaling and an upper bound.
 
 use lanner_primitives::Ring;
-use lanner_step::{Function, ProtocolError, Windows};
+use lanner_step::{Function, ProtocolError, Result, Windows};
 use serde::{Deserialize, Serialize};
 
 use super::driver::Driver;
@@ -40,7 +40,7 @@ impl Activation {
         from: u32,
         to: u32,
         rounding: Rounding,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let refuse = |what| Err(ProtocolError::Shape { what });
         if function.slope.is_some() {
             return refuse("a slope over a power of two");
@@ -62,7 +62,7 @@ impl Activation {
         self.elements.len()
     }
 
-    pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+    pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         let (mut values, scale) = self.round(driver, x.gather(&self.elements));
         let mut rows = self.area;
         while rows > 1 {
@@ -100,7 +100,7 @@ impl Activation {
         values: &D::Values,
         bits: u32,
         pairs: usize,
-    ) -> Result<D::Values, ProtocolError> {
+    ) -> Result<D::Values> {
         let (half, ring) = (pairs * self.count, Ring::Pow2(bits));
         let [a, b] = [values.range(0..half), values.range(half..2 * half)];
         let left = values.range(2 * half..values.count());

@@ -5,7 +5,7 @@
 //! in each direction gives both cross terms of `(a_F xor a_G)(b_F xor b_G)`. Keys have many bits: as many `b` share one `a`.
 
 use lanner_primitives::{Block, bit_of_words};
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -33,7 +33,7 @@ pub(super) struct ReceivedBits {
 impl ZeroizeOnDrop for BitTriples {}
 
 impl SentBits {
-    pub(super) fn new(source: &mut Source<'_>, words: [usize; OPERANDS]) -> Result<Self, ProtocolError> {
+    pub(super) fn new(source: &mut Source<'_>, words: [usize; OPERANDS]) -> Result<Self> {
         let (mut rows, delta) = (empty_rows(words), source.delta());
         let mut ones = empty_rows(words);
         let mut start = 0;
@@ -49,7 +49,7 @@ impl SentBits {
 }
 
 impl ReceivedBits {
-    pub(super) fn new(source: &mut Source<'_>, words: [usize; OPERANDS]) -> Result<Self, ProtocolError> {
+    pub(super) fn new(source: &mut Source<'_>, words: [usize; OPERANDS]) -> Result<Self> {
         let (mut a, mut products) = (Zeroizing::new(Vec::with_capacity(words[0])), empty_rows(words));
         for count in parts(64 * words[0]) {
             let part = source.draw(count)?;
@@ -120,7 +120,7 @@ impl Role for Multiplied {
         pack_bits(&self.mine, 64)
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         self.theirs = packed(message, self.mine.len(), 64)?;
         Ok(())
     }

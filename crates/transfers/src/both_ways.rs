@@ -4,7 +4,7 @@
 //! `x z` of each party's own, and its number times the other's `z`, bit by bit.
 
 use lanner_primitives::Ring;
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 use lanner_wire::Reader;
 
 use super::lanes::{Lanes, Values};
@@ -77,7 +77,7 @@ impl Role for BothWays {
         message
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         // The second's corrections come with its flips, the first's behind both.
         if !self.is_open || self.is_first {
             self.flips = self.products.read_flips(message)?;

@@ -1,6 +1,6 @@
 //! Comparisons of whole numbers: leaves, then a tree of products that joins them.
 
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 use super::driver::{Driver, Part, Task, only, xor};
 use super::lanes::Lanes;
@@ -29,10 +29,7 @@ impl<V: Lanes> Tree<V> {
 ///
 /// # Errors
 /// As [`Driver::turn`].
-pub fn compare<D: Driver>(
-    driver: &mut D,
-    parts: Vec<Part<D::Values>>,
-) -> Result<Vec<Told<D::Values>>, ProtocolError> {
+pub fn compare<D: Driver>(driver: &mut D, parts: Vec<Part<D::Values>>) -> Result<Vec<Told<D::Values>>> {
     let mut trees: Vec<Tree<D::Values>> = Vec::new();
     let firsts: Vec<usize> = parts
         .iter()
@@ -60,7 +57,7 @@ pub fn compare<D: Driver>(
 }
 
 /// Joins neighbouring blocks of all trees, of which the higher decides: `less = less_h xor (equal_h and less_l)`.
-fn join<D: Driver>(driver: &mut D, trees: &mut [Tree<D::Values>]) -> Result<(), ProtocolError> {
+fn join<D: Driver>(driver: &mut D, trees: &mut [Tree<D::Values>]) -> Result<()> {
     // Those whose equality matters come first: they have a second product with the same bit.
     let pairs = || trees.iter().flat_map(Tree::pairs);
     let ordered =
@@ -94,7 +91,7 @@ fn join<D: Driver>(driver: &mut D, trees: &mut [Tree<D::Values>]) -> Result<(), 
 ///
 /// # Errors
 /// As [`Driver::turn`].
-pub fn carry<D: Driver>(driver: &mut D, mine: D::Values, bits: u32) -> Result<D::Values, ProtocolError> {
+pub fn carry<D: Driver>(driver: &mut D, mine: D::Values, bits: u32) -> Result<D::Values> {
     let parts = vec![Part { numbers: vec![mine], bits, equality: false }];
     let [less, _] = only(compare(driver, parts)?)?;
     Ok(less)

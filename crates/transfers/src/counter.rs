@@ -1,6 +1,6 @@
 //! The driver that lists moves.
 
-use lanner_step::{Party, ProtocolError};
+use lanner_step::{Party, Result};
 
 use super::driver::{Driver, Task};
 use super::lanes::{Count, words};
@@ -33,7 +33,7 @@ impl Driver for Counter {
         false
     }
 
-    fn turn(&mut self, tasks: Vec<Task<Count>>) -> Result<Vec<Vec<Count>>, ProtocolError> {
+    fn turn(&mut self, tasks: Vec<Task<Count>>) -> Result<Vec<Vec<Count>>> {
         let given = |task: &Task<Count>| match (task.step(), task) {
             (Move::Leaves { values, parts }, _) => {
                 vec![Count(words(values)); leaves(parts).map(|leaf| leaf.rows()).sum()]

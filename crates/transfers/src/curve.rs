@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner_primitives::Ring;
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 
 use super::driver::{Driver, Task, only};
 use super::horner::Horner;
@@ -69,7 +69,7 @@ impl Shortened {
         self.known.bits.min(self.to + self.shift)
     }
 
-    fn run<D: Driver>(&self, driver: &mut D, numbers: &D::Values) -> Result<D::Values, ProtocolError> {
+    fn run<D: Driver>(&self, driver: &mut D, numbers: &D::Values) -> Result<D::Values> {
         let (bits, added) = (self.bits(), driver.public(self.cut.added(self.shift)));
         let numbers = numbers.map(|x| Ring::Pow2(bits).add(x & mask(bits), added & mask(bits)));
         self.known.reduced(bits).drop(driver, &numbers, self.shift, self.to)
@@ -78,7 +78,7 @@ impl Shortened {
 
 impl Product {
     /// With factors modulo as many bits as results modulo `2^to` need.
-    fn new(factors: &Factors, b: [i128; 2], cut: Cut, to: u32) -> Result<Self, ProtocolError> {
+    fn new(factors: &Factors, b: [i128; 2], cut: Cut, to: u32) -> Result<Self> {
         let ends = || factors.values.iter().flat_map(|a| b.map(|b| i128::from(*a) * b));
         let range = [ends().min().unwrap_or(0), ends().max().unwrap_or(0)];
         let shortened = Shortened::new(range, (factors.shift, cut), to);
@@ -97,7 +97,7 @@ impl Curve {
         (shift, cut): (u32, Cut),
         factors: Option<&Factors>,
         to: u32,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let product = match factors {
             None => None,
             Some(factors) => {
@@ -114,7 +114,7 @@ impl Curve {
     }
 
     /// The results, of places that are shared modulo the domain's size.
-    pub(super) fn run<D: Driver>(&self, driver: &mut D, u: &D::Values) -> Result<D::Values, ProtocolError> {
+    pub(super) fn run<D: Driver>(&self, driver: &mut D, u: &D::Values) -> Result<D::Values> {
         let Split { factor, segment, rest } = self.split;
         let e = u.map(|u| u & low_mask(rest));
         let [carry, through] = carries(driver, u, [rest, if factor > 0 { segment } else { 0 }])?;

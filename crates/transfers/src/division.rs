@@ -6,7 +6,7 @@
 //! ```
 
 use lanner_primitives::Ring;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 use super::driver::{Driver, Task, only};
 use super::lanes::Lanes;
@@ -41,7 +41,7 @@ impl Division {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there is no quotient above 0, or no ring of 62 bits has room.
-    pub(super) fn new(dividend: u64, [least, most]: [u64; 2]) -> Result<Self, ProtocolError> {
+    pub(super) fn new(dividend: u64, [least, most]: [u64; 2]) -> Result<Self> {
         let refuse = ProtocolError::Shape { what: "the bits of a division" };
         if dividend.max(most) >> 62 > 0 {
             return Err(refuse);
@@ -74,12 +74,7 @@ impl Division {
     }
 
     /// The quotients, modulo `2^to`, of one divisor that is shared modulo `2^bits`.
-    pub(super) fn run<D: Driver>(
-        &self,
-        driver: &mut D,
-        divisor: &D::Values,
-        to: u32,
-    ) -> Result<D::Values, ProtocolError> {
+    pub(super) fn run<D: Driver>(&self, driver: &mut D, divisor: &D::Values, to: u32) -> Result<D::Values> {
         let (ring, out) = (Ring::Pow2(self.bits), Ring::Pow2(to));
         let dividend = driver.public(2 * self.dividend);
         let mut left = divisor.map(|s| ring.add(s, dividend));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use lanner_primitives::Ring;
-use lanner_step::{Party, ProtocolError};
+use lanner_step::{Party, ProtocolError, Result};
 
 use super::lanes::{Lanes, mask};
 use super::lookup::Table;
@@ -140,7 +140,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer sends something else, [`ProtocolError::Shape`] if other moves are due.
-    fn turn(&mut self, tasks: Vec<Task<Self::Values>>) -> Result<Vec<Vec<Self::Values>>, ProtocolError>;
+    fn turn(&mut self, tasks: Vec<Task<Self::Values>>) -> Result<Vec<Vec<Self::Values>>>;
 
     /// This party's share of a public number: the server's is the number, the client's zero.
     fn public(&self, number: u64) -> u64 {
@@ -157,11 +157,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// As [`Self::turn`], as all moves.
-    fn bit_products(
-        &mut self,
-        bits: Self::Values,
-        others: Vec<Self::Values>,
-    ) -> Result<Vec<Self::Values>, ProtocolError> {
+    fn bit_products(&mut self, bits: Self::Values, others: Vec<Self::Values>) -> Result<Vec<Self::Values>> {
         only(self.turn(vec![Task::Bits(bits, others)])?)
     }
 
@@ -169,7 +165,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// As [`Self::turn`].
-    fn product(&mut self, mine: Self::Values, factor: u32, bits: u32) -> Result<Self::Values, ProtocolError> {
+    fn product(&mut self, mine: Self::Values, factor: u32, bits: u32) -> Result<Self::Values> {
         only(only(self.turn(vec![Task::Products { mine, factor, bits }])?)?)
     }
 
@@ -189,7 +185,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// As [`Self::turn`].
-    fn bits_to_values(&mut self, bits: &Self::Values, to: u32) -> Result<Self::Values, ProtocolError> {
+    fn bits_to_values(&mut self, bits: &Self::Values, to: u32) -> Result<Self::Values> {
         let task = self.to_values(bits, to);
         let product = only(only(self.turn(vec![task])?)?)?;
         Ok(self.values_of(bits, &product, to))
@@ -199,10 +195,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// As [`Self::turn`].
-    fn all_bits_to_values(
-        &mut self,
-        bits: Vec<(Self::Values, u32)>,
-    ) -> Result<Vec<Self::Values>, ProtocolError> {
+    fn all_bits_to_values(&mut self, bits: Vec<(Self::Values, u32)>) -> Result<Vec<Self::Values>> {
         if bits.is_empty() {
             return Ok(Vec::new());
         }
@@ -216,12 +209,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// As [`Self::turn`].
-    fn extend_positive(
-        &mut self,
-        x: Self::Values,
-        from: u32,
-        to: u32,
-    ) -> Result<Self::Values, ProtocolError> {
+    fn extend_positive(&mut self, x: Self::Values, from: u32, to: u32) -> Result<Self::Values> {
         let ring = Ring::Pow2(to);
         if to <= from {
             return Ok(x.map(|x| ring.embed(x as i64)));
@@ -237,7 +225,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// As [`Self::turn`].
-    fn square(&mut self, x: &Self::Values, bits: u32) -> Result<Self::Values, ProtocolError> {
+    fn square(&mut self, x: &Self::Values, bits: u32) -> Result<Self::Values> {
         let (ring, half) = (Ring::Pow2(bits), bits - 1);
         let cross = self.product(x.map(|x| x & mask(half)), half, half)?;
         Ok(x.zip_map(&cross, |x, cross| ring.add(x.wrapping_mul(x), cross << 1)))
@@ -250,7 +238,7 @@ pub trait Program {
     ///
     /// # Errors
     /// As [`Driver::turn`].
-    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError>;
+    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values>;
 }
 
 /// Shares of values that are shared modulo `2^from` and are `wraps` times that too large, in a wider ring.
@@ -259,7 +247,7 @@ pub(super) fn unwrap<V: Lanes>(x: &V, wraps: &V, from: u32, ring: Ring) -> V {
 }
 
 /// The only one of several.
-pub(super) fn only<T>(mut all: Vec<T>) -> Result<T, ProtocolError> {
+pub(super) fn only<T>(mut all: Vec<T>) -> Result<T> {
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
         _ => Err(ProtocolError::Shape { what: "the results of a move" }),

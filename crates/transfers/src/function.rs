@@ -14,7 +14,7 @@
 //! ```
 
 use lanner_primitives::Ring;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 use super::curve::{Curve, Cut};
 use super::driver::Driver;
@@ -37,11 +37,7 @@ pub(super) struct Function {
 }
 
 impl Function {
-    pub(super) fn new(
-        function: &Polynomials,
-        [from, to]: [u32; 2],
-        shift: u32,
-    ) -> Result<Self, ProtocolError> {
+    pub(super) fn new(function: &Polynomials, [from, to]: [u32; 2], shift: u32) -> Result<Self> {
         let refuse = |what| Err(ProtocolError::Shape { what });
         let split = function.split()?;
         let left = from.saturating_sub(shift);
@@ -60,13 +56,13 @@ impl Function {
         Ok(Self { scale: Scale { from, shift }, offset, is_whole, bits: function.bits, curve })
     }
 
-    pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+    pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         let u = self.place(driver, x)?;
         self.curve.run(driver, &u)
     }
 
     /// Where values lie in the domain, modulo its size.
-    fn place<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+    fn place<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         let (ring, offset) = (Ring::Pow2(self.scale.from), driver.public(self.offset));
         let x = x.map(|x| ring.add(x, offset));
         let u = if self.is_whole {

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use lanner_primitives::Ring;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 use super::driver::{Driver, Task, only};
 use super::known::{Known, Widened, widen};
@@ -56,11 +56,7 @@ struct Term {
 impl Horner {
     /// Polynomials, all of as many coefficients, on segments of `2^rest` places, with sums modulo a power of two, whose bits follow from what
     /// the sums lie between.
-    pub(super) fn new(
-        polynomials: &[Vec<i64>],
-        rest: u32,
-        bits: impl Fn([i128; 2]) -> u32,
-    ) -> Result<Self, ProtocolError> {
+    pub(super) fn new(polynomials: &[Vec<i64>], rest: u32, bits: impl Fn([i128; 2]) -> u32) -> Result<Self> {
         let segment_bits = polynomials.len().trailing_zeros();
         let powers = polynomials[0].len();
         let ranges = ranges(polynomials, rest);
@@ -111,7 +107,7 @@ impl Horner {
         places: &D::Values,
         e: &D::Values,
         carry: Option<&D::Values>,
-    ) -> Result<D::Values, ProtocolError> {
+    ) -> Result<D::Values> {
         let mut coefficients = self.coefficients(driver, places)?;
         let missing = || ProtocolError::Shape { what: "the coefficients of a function" };
         let mut sum = coefficients.pop().ok_or_else(missing)?;
@@ -133,11 +129,7 @@ impl Horner {
     }
 
     /// The coefficients of each value's polynomial, the constant first, without their zeros.
-    fn coefficients<D: Driver>(
-        &self,
-        driver: &mut D,
-        places: &D::Values,
-    ) -> Result<Vec<D::Values>, ProtocolError> {
+    fn coefficients<D: Driver>(&self, driver: &mut D, places: &D::Values) -> Result<Vec<D::Values>> {
         let looked_up = match &self.table {
             Some(table) => {
                 let places = places.map(|place| place & mask(self.segment_bits));
@@ -169,7 +161,7 @@ impl Horner {
         bits: u32,
         e: &D::Values,
         carry: Option<&D::Values>,
-    ) -> Result<D::Values, ProtocolError> {
+    ) -> Result<D::Values> {
         let missing = || ProtocolError::Shape { what: "the products of a function" };
         let Some(carry) = carry else {
             // One integer for each segment: there is no place in one.

@@ -4,7 +4,7 @@
 //! product of a bit tells, where a comparison of all bits would have to.
 
 use lanner_primitives::Ring;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 use super::comparison::{carry, compare};
 use super::driver::{Driver, Part, Task, only, unwrap};
@@ -60,7 +60,7 @@ impl Known {
         numbers: &D::Values,
         unit: u32,
         to: u32,
-    ) -> Result<D::Values, ProtocolError> {
+    ) -> Result<D::Values> {
         if unit == 0 {
             return only(widen(driver, vec![Widened { numbers: numbers.clone(), known: self, to }])?);
         }
@@ -101,10 +101,7 @@ impl Known {
 }
 
 /// Numbers in wider rings, or in narrower ones: of all in one turn, or none.
-pub(super) fn widen<D: Driver>(
-    driver: &mut D,
-    all: Vec<Widened<D::Values>>,
-) -> Result<Vec<D::Values>, ProtocolError> {
+pub(super) fn widen<D: Driver>(driver: &mut D, all: Vec<Widened<D::Values>>) -> Result<Vec<D::Values>> {
     let (mut tasks, mut moved) = (Vec::new(), Vec::new());
     for Widened { numbers, known, to } in all.iter().filter(|of| of.to > of.known.bits) {
         let numbers = known.moved(driver, numbers);
@@ -131,7 +128,7 @@ pub(super) fn carries<D: Driver>(
     driver: &mut D,
     u: &D::Values,
     [low, next]: [u32; 2],
-) -> Result<[Option<D::Values>; 2], ProtocolError> {
+) -> Result<[Option<D::Values>; 2]> {
     let part = |from: u32, bits: u32, equality: bool| {
         let numbers = vec![u.map(|u| u >> from & mask(bits))];
         Part { numbers, bits, equality }

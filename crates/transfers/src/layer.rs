@@ -3,7 +3,7 @@
 use lanner_gc::library::Exponential;
 use lanner_primitives::Ring;
 use lanner_share::Share;
-use lanner_step::{self as step, Cost, CotSupply, OfflineCost, Party, ProtocolError, Windows};
+use lanner_step::{self as step, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Windows};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
@@ -65,7 +65,7 @@ impl Standard {
 }
 
 impl Program for Standard {
-    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         match &self.0 {
             Operation::Activation(activation) => activation.run(driver, x),
             Operation::Square(bits) => driver.square(x, *bits),
@@ -98,7 +98,7 @@ impl Layer {
         from: u32,
         to: u32,
         rounding: Rounding,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let activation = Activation::new(function, windows, from, to, rounding)?;
         Self::new(Operation::Activation(activation), windows.inputs(), from, to)
     }
@@ -107,7 +107,7 @@ impl Layer {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits.
-    pub fn square(values: usize, bits: u32) -> Result<Self, ProtocolError> {
+    pub fn square(values: usize, bits: u32) -> Result<Self> {
         if values == 0 || !(2..=62).contains(&bits) {
             return Err(ProtocolError::Shape { what: "values or bits of a square" });
         }
@@ -121,13 +121,7 @@ impl Layer {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, rings have at most 62 bits, and the polynomials are within their bounds.
-    pub fn function(
-        function: &Polynomials,
-        values: usize,
-        from: u32,
-        to: u32,
-        shift: u32,
-    ) -> Result<Self, ProtocolError> {
+    pub fn function(function: &Polynomials, values: usize, from: u32, to: u32, shift: u32) -> Result<Self> {
         if values == 0 {
             return Err(ProtocolError::Shape { what: "the values of a function" });
         }
@@ -139,7 +133,7 @@ impl Layer {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits.
-    pub fn product(values: usize, bits: u32) -> Result<Self, ProtocolError> {
+    pub fn product(values: usize, bits: u32) -> Result<Self> {
         if values == 0 || !(2..=62).contains(&bits) {
             return Err(ProtocolError::Shape { what: "values or bits of a product" });
         }
@@ -151,7 +145,7 @@ impl Layer {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits, and fewer than `2^40` products.
-    pub fn matrix_product(sides: [usize; 4], bits: u32) -> Result<Self, ProtocolError> {
+    pub fn matrix_product(sides: [usize; 4], bits: u32) -> Result<Self> {
         let products = sides.into_iter().try_fold(1_usize, usize::checked_mul);
         if !products.is_some_and(|products| (1..1 << 40).contains(&products)) || !(2..=62).contains(&bits) {
             return Err(ProtocolError::Shape { what: "matrices or bits of a product" });
@@ -165,7 +159,7 @@ impl Layer {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, of at least 2 bits, and a guard, which have at most 62 bits together.
-    pub fn drop_guard(values: usize, bits: u32, guard: u32) -> Result<Self, ProtocolError> {
+    pub fn drop_guard(values: usize, bits: u32, guard: u32) -> Result<Self> {
         let from = bits.saturating_add(guard);
         if values == 0 || bits < 2 || guard == 0 || from > 62 {
             return Err(ProtocolError::Shape { what: "values or bits of a dropped guard" });
@@ -187,13 +181,13 @@ impl Layer {
         dropped: u32,
         exponential: &Exponential,
         digits: u32,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let softmax = Softmax::new(classes, bits, dropped, exponential, digits)?;
         let to = softmax.to();
         Self::new(Operation::Softmax(softmax), classes, bits, to)
     }
 
-    fn new(operation: Operation, inputs: usize, from: u32, to: u32) -> Result<Self, ProtocolError> {
+    fn new(operation: Operation, inputs: usize, from: u32, to: u32) -> Result<Self> {
         Self::of(Standard(operation), inputs, from, to)
     }
 
@@ -217,7 +211,7 @@ impl<P: Program> Layer<P> {
     ///
     /// # Errors
     /// Those of the program.
-    pub fn of(program: P, inputs: usize, from: u32, to: u32) -> Result<Self, ProtocolError> {
+    pub fn of(program: P, inputs: usize, from: u32, to: u32) -> Result<Self> {
         let mut counter = Counter::default();
         program.run(&mut counter, &Count(inputs))?;
         let [from, to] = [from, to].map(Ring::Pow2);
@@ -263,7 +257,7 @@ impl<P: Program> Layer<P> {
         party: Party,
         material: Material,
         shares: &[&Share],
-    ) -> Result<Share, ProtocolError> {
+    ) -> Result<Share> {
         let mut inputs = Zeroizing::new(Vec::with_capacity(self.inputs));
         for share in shares {
             if share.ring() != self.from || inputs.len() + share.len() > self.inputs {
@@ -301,12 +295,7 @@ impl<P: Program> Layer<P> {
 }
 
 /// The products of matrices, with transfers for the bits of those that have fewer elements: `X Y` is the transpose of `Y^T X^T`.
-fn multiply<D: Driver>(
-    driver: &mut D,
-    x: &D::Values,
-    shape: Shape,
-    bits: u32,
-) -> Result<D::Values, ProtocolError> {
+fn multiply<D: Driver>(driver: &mut D, x: &D::Values, shape: Shape, bits: u32) -> Result<D::Values> {
     let Shape { groups, rows, inner, columns } = shape;
     let (numbers, values) = (x.range(0..shape.numbers()), x.range(shape.numbers()..x.count()));
     if rows <= columns {

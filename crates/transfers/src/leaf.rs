@@ -4,7 +4,7 @@
 //! `sum g^b t_b = sum g^b q_b + x delta` for the number `x` of the choices: one of 16 keys, of which the sender knows all.
 
 use lanner_primitives::{bit_of_words, parallel};
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 use lanner_wire::{
     ChannelError, DecodeError, Reader, Writer, pack_bits, pack_bits_to, packed_len, unpack_bits,
 };
@@ -41,7 +41,7 @@ impl ZeroizeOnDrop for LeafChoices {}
 impl ZeroizeOnDrop for LeafKeys {}
 
 impl LeafChoices {
-    pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self, ProtocolError> {
+    pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self> {
         let mut random = Zeroizing::new(vec![0; values]);
         let mut rows: Vec<Values> = Vec::new();
         for leaf in leaves(parts) {
@@ -100,7 +100,7 @@ pub(super) fn add_choices(part: &source::Part<'_>, first: usize, shift: u32, val
 }
 
 impl LeafKeys {
-    pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self, ProtocolError> {
+    pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self> {
         let multiples = multiples(source.delta(), LEAF_BITS);
         let mut keys = Vec::new();
         for leaf in leaves(parts) {
@@ -172,7 +172,7 @@ impl Role for ChoosingLeaves {
         pack_bits(&masked, joint_bits(self.parts))
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         let mut rows = self.choices.rows.iter_mut();
         for leaf in leaves(self.parts) {
             let bits = leaf.reply_bits();
@@ -249,7 +249,7 @@ impl Role for ReplyingLeaves {
         message
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         let values = self.numbers[0].numbers[0].len();
         self.choices = packed(message, values, joint_bits(self.parts))?;
         Ok(())

@@ -1,6 +1,6 @@
 //! One-time material of moves, from the transfers of both directions.
 
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 use lanner_wire::{DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::ZeroizeOnDrop;
@@ -171,7 +171,7 @@ impl Half {
         step: Move,
         is_first: bool,
         sends: bool,
-    ) -> Result<Option<Self>, ProtocolError> {
+    ) -> Result<Option<Self>> {
         let [by_first, by_second] = step.transfers();
         let count = if is_first == sends { by_first } else { by_second };
         if count == 0 {

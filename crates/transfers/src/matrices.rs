@@ -12,7 +12,7 @@
 //! ```
 
 use lanner_primitives::{Block, PrgStream, Ring, Seed, parallel};
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 use lanner_step::encoding::{read_blocks, write_blocks};
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits, pack_bits_to, packed_len};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -98,7 +98,7 @@ impl ZeroizeOnDrop for OfferedRows {}
 impl ZeroizeOnDrop for ChosenRows {}
 
 impl OfferedRows {
-    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self, ProtocolError> {
+    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self> {
         let (mut keys, delta) = (Zeroizing::new(Vec::with_capacity(count)), source.delta());
         for count in parts(count) {
             let part = source.draw(count)?;
@@ -120,7 +120,7 @@ impl OfferedRows {
 }
 
 impl ChosenRows {
-    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self, ProtocolError> {
+    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self> {
         let mut random = Zeroizing::new(Vec::with_capacity(words(count)));
         let mut keys = Zeroizing::new(Vec::with_capacity(count));
         for count in parts(count) {
@@ -242,7 +242,7 @@ impl MatrixProduct {
     }
 
     /// Adds this party's shares of the products of its numbers, given the corrections.
-    fn take(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn take(&mut self, message: &mut Reader<'_>) -> Result<()> {
         let Self { shape, bits, .. } = *self;
         for i in 0..bits {
             let corrections = (0..shape.lines()).map(|_| packed(message, shape.terms(), bits - i));
@@ -282,7 +282,7 @@ impl Role for MatrixProduct {
         message
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         // The second's corrections come with its flips, the first's behind both.
         if !self.is_open || self.is_first {
             self.flips = packed(message, self.shape.numbers(), self.bits)?;

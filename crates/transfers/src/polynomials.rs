@@ -1,6 +1,6 @@
 //! What a function is, in integers, and the bounds that it keeps.
 
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 use serde::{Deserialize, Serialize};
 
 use super::lookup::{MAX_COLUMNS, MAX_PLACE_BITS};
@@ -60,7 +60,7 @@ impl Polynomials {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there are more or fewer of something than there may be, or a sum or a product could have more than 59 bits.
-    pub(super) fn split(&self) -> Result<Split, ProtocolError> {
+    pub(super) fn split(&self) -> Result<Split> {
         let refuse = Err(ProtocolError::Shape { what: "the polynomials of a function" });
         let coefficients = self.polynomials.first().map_or(0, Vec::len);
         let is_like = |polynomial: &Vec<i64>| polynomial.len() == coefficients;
@@ -95,7 +95,7 @@ impl Polynomials {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless it is a function.
-    pub fn at(&self, x: i64) -> Result<i64, ProtocolError> {
+    pub fn at(&self, x: i64) -> Result<i64> {
         let Split { factor: _, segment, rest } = self.split()?;
         let place = x.saturating_sub(self.low).clamp(0, (1 << self.bits) - 1);
         let (h, e) = (place >> rest & ((1 << segment) - 1), place & ((1 << rest) - 1));

@@ -1,6 +1,6 @@
 //! How the material of a layer is made, from the transfers of one direction and then of the other, or read.
 
-use lanner_step::{Party, ProtocolError, Transfers};
+use lanner_step::{Party, ProtocolError, Result, Transfers};
 use lanner_wire::{Channel, DecodeError, Reader};
 use rand_core::CryptoRng;
 
@@ -39,11 +39,7 @@ impl<P: Program> Layer<P> {
     ///
     /// # Errors
     /// [`ProtocolError::Ot`] if the channel fails or the peer sends something else.
-    pub fn request(
-        &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-    ) -> Result<Request, ProtocolError> {
+    pub fn request(&self, channel: &mut dyn Channel, transfers: &mut Transfers) -> Result<Request> {
         let sends = transfers.party == Party::Client;
         self.draw(channel, transfers, sends).map(Request)
     }
@@ -58,7 +54,7 @@ impl<P: Program> Layer<P> {
         transfers: &mut Transfers,
         Request(by_client): Request,
         rng: &mut impl CryptoRng,
-    ) -> Result<Material, ProtocolError> {
+    ) -> Result<Material> {
         let (party, sends) = (transfers.party, transfers.party == Party::Server);
         let by_server = self.draw(channel, transfers, sends)?;
         let (sent, received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
@@ -82,7 +78,7 @@ impl<P: Program> Layer<P> {
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
         sends: bool,
-    ) -> Result<Vec<HalfMove>, ProtocolError> {
+    ) -> Result<Vec<HalfMove>> {
         let party = transfers.party;
         let mut source = Source::new(channel, transfers, sends);
         let draw = |(step, first): (Move, Party)| {

@@ -12,7 +12,7 @@
 
 use lanner_gc::library::Exponential;
 use lanner_primitives::Ring;
-use lanner_step::{ProtocolError, softmax_ring};
+use lanner_step::{ProtocolError, Result, softmax_ring};
 
 use super::curve::{Curve, Cut};
 use super::division::{Division, sum};
@@ -61,7 +61,7 @@ impl Softmax {
         dropped: u32,
         exponential: &Exponential,
         digits: u32,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let refuse = |what| Err(ProtocolError::Shape { what });
         let left = bits.saturating_sub(dropped);
         if left < 3 || bits > 62 {
@@ -94,7 +94,7 @@ impl Softmax {
     }
 
     /// The index and the digits.
-    pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+    pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         let [largest, index] = largest(driver, x, [self.bits, self.to])?;
         let distances = self.distances(driver, x, &largest)?;
         let ring = Ring::Pow2(self.division.bits);
@@ -114,12 +114,7 @@ impl Softmax {
     }
 
     /// How far scores are below the largest, or the largest distance if that is less: never below zero, whatever the scores.
-    fn distances<D: Driver>(
-        &self,
-        driver: &mut D,
-        x: &D::Values,
-        largest: &D::Values,
-    ) -> Result<D::Values, ProtocolError> {
+    fn distances<D: Driver>(&self, driver: &mut D, x: &D::Values, largest: &D::Values) -> Result<D::Values> {
         let (count, left) = (x.count(), self.left());
         let mut all = D::Values::concat(&[x, largest]);
         if self.dropped > 0 {
@@ -137,7 +132,7 @@ impl Softmax {
 
 impl Terms {
     /// Of distances up to `largest`, modulo `2^to`; none if all terms are alike.
-    fn new(exponential: &Exponential, largest: u64, to: u32) -> Result<Option<Self>, ProtocolError> {
+    fn new(exponential: &Exponential, largest: u64, to: u32) -> Result<Option<Self>> {
         let refuse = |what| Err(ProtocolError::Shape { what });
         let ((factor, cut), mantissa) = (exponential.rate(), exponential.mantissa());
         let products = i128::from(factor) * i128::from(largest);
@@ -169,12 +164,7 @@ impl Terms {
     }
 
     /// The terms of distances that are shared modulo `2^from`.
-    fn run<D: Driver>(
-        &self,
-        driver: &mut D,
-        distances: &D::Values,
-        from: u32,
-    ) -> Result<D::Values, ProtocolError> {
+    fn run<D: Driver>(&self, driver: &mut D, distances: &D::Values, from: u32) -> Result<D::Values> {
         let &Self { factor, cut, known, bits, ref curve } = self;
         let ring = Ring::Pow2(known.bits);
         let wide = driver.extend_positive(distances.clone(), from, known.bits)?;

@@ -4,7 +4,7 @@
 //! `v + k_f - k_(1-f)`, which lets the chooser compute `c v + k_f`. Shares are that and `-k_f`.
 
 use lanner_primitives::{Block, Ring, parallel};
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits, pack_bits_to, packed_len};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -26,7 +26,7 @@ impl ZeroizeOnDrop for Offered {}
 impl ZeroizeOnDrop for Chosen {}
 
 impl Offered {
-    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self, ProtocolError> {
+    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self> {
         let (mut keys, delta) = (Zeroizing::new(Vec::with_capacity(count)), source.delta());
         for count in parts(count) {
             let part = source.draw(count)?;
@@ -75,7 +75,7 @@ impl Offered {
 }
 
 impl Chosen {
-    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self, ProtocolError> {
+    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self> {
         let mut random = Zeroizing::new(Vec::with_capacity(words(count)));
         let mut keys = Zeroizing::new(Vec::with_capacity(count));
         for count in parts(count) {
@@ -154,7 +154,7 @@ impl Products {
     }
 
     /// What the party of the values hears.
-    pub(super) fn read_flips(&self, message: &mut Reader<'_>) -> Result<Vec<u64>, ProtocolError> {
+    pub(super) fn read_flips(&self, message: &mut Reader<'_>) -> Result<Vec<u64>> {
         packed(message, self.sum.len(), self.factor)
     }
 
@@ -171,12 +171,7 @@ impl Products {
     }
 
     /// Adds the shares of the party of the numbers, which hears that.
-    pub(super) fn take(
-        &mut self,
-        chosen: &Chosen,
-        numbers: &Values,
-        message: &mut Reader<'_>,
-    ) -> Result<(), ProtocolError> {
+    pub(super) fn take(&mut self, chosen: &Chosen, numbers: &Values, message: &mut Reader<'_>) -> Result<()> {
         for i in 0..self.factor {
             let bits = self.bits - i;
             let corrections = packed(message, numbers.len(), bits)?;
@@ -223,7 +218,7 @@ impl Role for ChoosingProducts {
         self.products.flips(&self.chosen, &self.numbers)
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         self.products.take(&self.chosen, &self.numbers, message)
     }
 
@@ -237,7 +232,7 @@ impl Role for OfferingProducts {
         self.products.correct(&self.offered, &self.flips, &self.values)
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         self.flips = self.products.read_flips(message)?;
         Ok(())
     }

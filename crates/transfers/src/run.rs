@@ -1,6 +1,6 @@
 //! The moves as one party makes them with its peer.
 
-use lanner_step::{Party, ProtocolError, kind};
+use lanner_step::{Party, ProtocolError, Result, kind};
 use lanner_wire::{Channel, Kind, Reader};
 
 use super::driver::{Driver, Task};
@@ -25,7 +25,7 @@ impl<'c> Run<'c> {
     }
 
     /// This party's role in a move, whose material must be the next.
-    fn role(&mut self, task: Task<Values>) -> Result<Box<dyn Role>, ProtocolError> {
+    fn role(&mut self, task: Task<Values>) -> Result<Box<dyn Role>> {
         let step = task.step();
         let is_next = |next: &PreparedMove| next.step == step && next.is_first == self.is_first;
         let next = self.material.next_if(is_next).ok_or_else(other_material)?;
@@ -33,7 +33,7 @@ impl<'c> Run<'c> {
     }
 
     /// Ends the walk, which has come through all the material.
-    pub(super) fn finish(mut self) -> Result<(), ProtocolError> {
+    pub(super) fn finish(mut self) -> Result<()> {
         self.material.next().map_or(Ok(()), |_| Err(other_material()))
     }
 }
@@ -49,7 +49,7 @@ impl Driver for Run<'_> {
         !self.is_first
     }
 
-    fn turn(&mut self, tasks: Vec<Task<Values>>) -> Result<Vec<Vec<Values>>, ProtocolError> {
+    fn turn(&mut self, tasks: Vec<Task<Values>>) -> Result<Vec<Vec<Values>>> {
         let steps: Vec<Move> = tasks.iter().map(Task::step).collect();
         let mut roles: Vec<Box<dyn Role>> = Vec::new();
         for task in tasks {

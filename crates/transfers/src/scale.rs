@@ -1,7 +1,7 @@
 //! Comparisons of values that are about to lose their low bits: one tree over all bits gives the carry of those on its way to the sign.
 
 use lanner_primitives::Ring;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 use super::comparison::{carry, compare};
 use super::driver::{Driver, Part, Task, only, unwrap, xor};
@@ -50,12 +50,7 @@ impl Scale {
     /// The sign of `x - bound` is the sum of both parties' top bits and the carry of all others: `less_h xor (equal_h and c)` with the
     /// carry `c` of the dropped bits, which the bounds leave as it is, as they do with the bits above these in which they are all zero. Only who
     /// answers takes the bounds off, so that one choice serves all.
-    fn reach<D: Driver>(
-        self,
-        driver: &mut D,
-        x: &D::Values,
-        bounds: &[i64],
-    ) -> Result<Reached<D::Values>, ProtocolError> {
+    fn reach<D: Driver>(self, driver: &mut D, x: &D::Values, bounds: &[i64]) -> Result<Reached<D::Values>> {
         let (ring, shared) = (Ring::Pow2(self.from), self.shared(bounds));
         let (start, bits) = (self.shift + shared, self.left() - 1 - shared);
         let second = driver.is_second();
@@ -98,11 +93,7 @@ impl Scale {
     }
 
     /// Whether values that lose no bits are not negative, in words.
-    pub(super) fn not_negative<D: Driver>(
-        self,
-        driver: &mut D,
-        x: &D::Values,
-    ) -> Result<D::Values, ProtocolError> {
+    pub(super) fn not_negative<D: Driver>(self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         only(self.reach(driver, x, &[0])?.reached)
     }
 
@@ -113,7 +104,7 @@ impl Scale {
         choices: D::Values,
         x: &D::Values,
         others: &[(D::Values, u32)],
-    ) -> Result<(D::Values, Vec<D::Values>), ProtocolError> {
+    ) -> Result<(D::Values, Vec<D::Values>)> {
         let mux = Task::Mux { choices, values: self.high(x), bits: self.left() };
         let to_values = others.iter().map(|(bits, to)| driver.to_values(bits, *to));
         let tasks = [mux].into_iter().chain(to_values).collect();
@@ -122,16 +113,12 @@ impl Scale {
         let value = |((bits, to), product): (&(D::Values, u32), Result<D::Values, _>)| {
             Ok(driver.values_of(bits, &product?, *to))
         };
-        let values = others.iter().zip(done).map(value).collect::<Result<_, ProtocolError>>()?;
+        let values = others.iter().zip(done).map(value).collect::<Result<_>>()?;
         Ok((selected, values))
     }
 
     /// The positive part of scaled values, modulo `2^(from - shift)`.
-    pub(super) fn positive_part<D: Driver>(
-        self,
-        driver: &mut D,
-        x: &D::Values,
-    ) -> Result<D::Values, ProtocolError> {
+    pub(super) fn positive_part<D: Driver>(self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
         let Reached { reached, carried } = self.reach(driver, x, &[0])?;
         let carried = carried.first().map(|carried| (carried.bits(x.count()), self.left()));
         let (selected, carried) = self.select_beside(driver, only(reached)?, x, carried.as_slice())?;
@@ -142,12 +129,7 @@ impl Scale {
     ///
     /// The bound counts only where a value is not negative: their difference may be too small for the ring. So what comes out is never
     /// negative, whatever the value is.
-    pub(super) fn clip<D: Driver>(
-        self,
-        driver: &mut D,
-        x: &D::Values,
-        high: i64,
-    ) -> Result<D::Values, ProtocolError> {
+    pub(super) fn clip<D: Driver>(self, driver: &mut D, x: &D::Values, high: i64) -> Result<D::Values> {
         let (count, ring) = (x.count(), Ring::Pow2(self.left()));
         let Reached { reached, carried } = self.reach(driver, x, &[0, high])?;
         let others = [reached[1].clone()].into_iter().chain(carried.get(1).cloned()).collect();
@@ -169,12 +151,7 @@ impl Scale {
 
     /// Scaled values in the ring modulo `2^to`. Every value of the ring that is left keeps its sign, also one beyond what numbers should be: it
     /// is moved up by half of that ring, so that the shares' sum wraps where all bits of both carry.
-    pub(super) fn extend<D: Driver>(
-        self,
-        driver: &mut D,
-        x: &D::Values,
-        to: u32,
-    ) -> Result<D::Values, ProtocolError> {
+    pub(super) fn extend<D: Driver>(self, driver: &mut D, x: &D::Values, to: u32) -> Result<D::Values> {
         let (count, left, ring) = (x.count(), self.left(), Ring::Pow2(to));
         if to <= left {
             let carried = match self.shift {
@@ -231,7 +208,7 @@ fn above<D: Driver>(
     high: Vec<[D::Values; 2]>,
     [less, equal]: &[D::Values; 2],
     equality: bool,
-) -> Result<Vec<[D::Values; 2]>, ProtocolError> {
+) -> Result<Vec<[D::Values; 2]>> {
     let (ways, words) = (high.len(), less.count());
     let for_all = |bits: &D::Values| D::Values::concat(&vec![bits; ways]);
     let others = [less].into_iter().chain(equality.then_some(equal)).map(for_all).collect();

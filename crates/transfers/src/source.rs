@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender, TransferHashes};
 use lanner_primitives::{Bits, Block, CorrelationRobustHash, double_and_add, parallel};
-use lanner_step::{ProtocolError, Transfers};
+use lanner_step::{Result, Transfers};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
@@ -50,7 +50,7 @@ impl<'s> Source<'s> {
     }
 
     /// The next `count` transfers, those of [`PART`] values at most.
-    pub(super) fn draw(&mut self, count: usize) -> Result<Part<'_>, ProtocolError> {
+    pub(super) fn draw(&mut self, count: usize) -> Result<Part<'_>> {
         let Self { channel, transfers, sends, blocks } = self;
         blocks.clear();
         let (choices, first, hashes) = if *sends {

@@ -3,7 +3,8 @@
 use lanner_primitives::Ring;
 use lanner_step::{
     BoxedStep, Built, Client, CotSupply, Function, Inputs, Known, Memory, ModelParts, Needs, Party,
-    PartyState, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, Windows, Work,
+    PartyState, ProtocolError, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType,
+    Windows, Work,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ pub struct DropGuard {
 }
 
 impl Spec for RingActivation {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.windows.inputs())?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.windows.count()?, Known::NOBODY))
     }
@@ -98,14 +99,14 @@ impl Spec for RingActivation {
         Some(Self { windows: self.windows.of_samples(samples), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         let layer = Layer::activation(self.function, &self.windows, self.from, self.to, self.rounding)?;
         Ok(Box::new(layer))
     }
 }
 
 impl Spec for RingSquare {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let ring = Ring::Pow2(self.bits);
         ValueType::only(inputs, ring, self.values)?;
         Ok(ValueType::shared(ring, self.values, Known::NOBODY))
@@ -115,13 +116,13 @@ impl Spec for RingSquare {
         Some(Self { values: samples.times(self.values), ..*self })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Layer::square(self.values, self.bits)?))
     }
 }
 
 impl Spec for RingFunction {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))
     }
@@ -130,14 +131,14 @@ impl Spec for RingFunction {
         Some(Self { values: samples.times(self.values), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         let layer = Layer::function(&self.function, self.values, self.from, self.to, self.shift)?;
         Ok(Box::new(layer))
     }
 }
 
 impl Spec for RingProduct {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a product" }) };
         let ring = Ring::Pow2(self.bits);
         ValueType::only(&[left], ring, self.values)?;
@@ -149,21 +150,21 @@ impl Spec for RingProduct {
         Some(Self { values: samples.times(self.values), ..*self })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Layer::product(self.values, self.bits)?))
     }
 }
 
 impl RingMatrixProduct {
     /// The product of sides, which may be anyone's.
-    fn count(sides: [usize; 3]) -> Result<usize, ProtocolError> {
+    fn count(sides: [usize; 3]) -> Result<usize> {
         let count = sides.into_iter().try_fold(1_usize, usize::checked_mul);
         count.ok_or(ProtocolError::Shape { what: "the sides of matrices" })
     }
 }
 
 impl Spec for RingMatrixProduct {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a product" }) };
         let (&Self { groups, rows, inner, columns, .. }, ring) = (self, Ring::Pow2(self.bits));
         ValueType::only(&[left], ring, Self::count([groups, rows, inner])?)?;
@@ -181,14 +182,14 @@ impl Spec for RingMatrixProduct {
         Some(Self { groups: samples.times(self.groups), ..*self })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         let &Self { groups, rows, inner, columns, bits } = self;
         Ok(Box::new(Layer::matrix_product([groups, rows, inner, columns], bits)?))
     }
 }
 
 impl Spec for DropGuard {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only(inputs, Ring::Pow2(self.bits.saturating_add(self.guard)), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.bits), self.values, Known::NOBODY))
     }
@@ -197,22 +198,22 @@ impl Spec for DropGuard {
         Some(Self { values: samples.times(self.values), ..*self })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Layer::drop_guard(self.values, self.bits, self.guard)?))
     }
 }
 
 impl Built for Layer {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         let transfers = [Party::Client, Party::Server].map(|party| self.transfers(party));
         Ok(Needs { transfers, ..Needs::default() })
     }
 
-    fn cost(&self, supply: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, supply: &mut CotSupply) -> Result<StepCost> {
         Ok(StepCost { offline: self.offline_cost(supply), online: self.online_cost() })
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let [client_material, server_material] = [Party::Client, Party::Server].map(|party| self.held(party));
         let (working, layouts) = (self.working(), self.layout_bytes());
         Ok(Memory {
@@ -243,7 +244,7 @@ impl<P: PartyState> Step<P> for Layer {
     type Request = Request;
     type Material = Material;
 
-    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Request, ProtocolError> {
+    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Request> {
         let (transfers, _) = party.transfers()?;
         self.request(channel, transfers)
     }
@@ -254,7 +255,7 @@ impl<P: PartyState> Step<P> for Layer {
         party: &mut P,
         request: Request,
         _: &Inputs,
-    ) -> Result<(Material, Option<Value>), ProtocolError> {
+    ) -> Result<(Material, Option<Value>)> {
         let (transfers, rng) = party.transfers()?;
         Ok((self.prepare(channel, transfers, request, rng)?, None))
     }
@@ -267,12 +268,7 @@ impl<P: PartyState> Step<P> for Layer {
         Material::decode(reader, self, P::PARTY)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: Material,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: Material, inputs: &Inputs) -> Result<Value> {
         self.online(channel, P::PARTY, material, &inputs.shares()?).map(Value::Shared)
     }
 }

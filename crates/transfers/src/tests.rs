@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use lanner_primitives::{Block, Prg, Ring, Seed};
-use lanner_step::{Party, ProtocolError, Transfers, transfer_sets};
+use lanner_step::{Party, ProtocolError, Result, Transfers, transfer_sets};
 use lanner_testkit::{Party as End, check_bits, run};
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
@@ -35,7 +35,7 @@ fn program<D: Driver>(
     driver: &mut D,
     bits: &D::Values,
     values: impl Fn(u32) -> D::Values,
-) -> Result<Left<D::Values>, ProtocolError> {
+) -> Result<Left<D::Values>> {
     let mux = || Task::Mux { choices: bits.clone(), values: values(BITS), bits: BITS };
     let product = |factor: u32| Task::Products { mine: values(factor), factor, bits: BITS };
     let part =
@@ -200,7 +200,7 @@ impl Driver for Lossy<'_> {
         self.run.is_second()
     }
 
-    fn turn(&mut self, tasks: Vec<Task<Values>>) -> Result<Vec<Vec<Values>>, ProtocolError> {
+    fn turn(&mut self, tasks: Vec<Task<Values>>) -> Result<Vec<Vec<Values>>> {
         let mut given = self.run.turn(tasks)?;
         for result in given.iter_mut().flatten() {
             if self.left == 0 {

@@ -9,7 +9,7 @@
 //! Of equal values the first one wins, in a group and so of all: a group's values stand next to each other.
 
 use lanner_primitives::Ring;
-use lanner_step::{Party, ProtocolError};
+use lanner_step::{Party, ProtocolError, Result};
 
 use super::driver::{Driver, Task, only};
 use super::lanes::Lanes;
@@ -69,7 +69,7 @@ pub(super) fn largest<D: Driver>(
     driver: &mut D,
     values: &D::Values,
     [bits, index_bits]: [u32; 2],
-) -> Result<[D::Values; 2], ProtocolError> {
+) -> Result<[D::Values; 2]> {
     let indices: Vec<D::Values> = (0..values.count())
         .map(|index| {
             let share = driver.public(index as u64);
@@ -89,7 +89,7 @@ fn level<D: Driver>(
     driver: &mut D,
     Left { values, indices }: Left<D::Values>,
     [bits, index_bits]: [u32; 2],
-) -> Result<Left<D::Values>, ProtocolError> {
+) -> Result<Left<D::Values>> {
     let groups = Groups::new(values.count());
     let wins = wins(driver, &values, bits, &groups)?;
     let choices = || wins.clone();
@@ -109,12 +109,7 @@ fn level<D: Driver>(
 }
 
 /// Whether each value is the largest of its group, in words.
-fn wins<D: Driver>(
-    driver: &mut D,
-    values: &D::Values,
-    bits: u32,
-    groups: &Groups,
-) -> Result<D::Values, ProtocolError> {
+fn wins<D: Driver>(driver: &mut D, values: &D::Values, bits: u32, groups: &Groups) -> Result<D::Values> {
     let (first, second): (Vec<usize>, Vec<usize>) = groups.pairs().unzip();
     let (ring, one) = (Ring::Pow2(bits), driver.public(1));
     let above = values.gather(&second).zip_map(&values.gather(&first), |b, a| ring.sub(ring.sub(b, a), one));

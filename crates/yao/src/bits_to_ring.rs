@@ -8,8 +8,8 @@
 
 use lanner_primitives::{Bits, Ring, parallel};
 use lanner_share::Share;
-use lanner_step::ProtocolError;
 use lanner_step::encoding::{read_bits, read_elements, write_bits, write_elements};
+use lanner_step::{ProtocolError, Result};
 use lanner_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -53,7 +53,7 @@ impl BitEncoding {
     }
 
     /// Number of values that `held` bits encode, if `given` is as many.
-    fn values(self, held: usize, given: usize) -> Result<usize, ProtocolError> {
+    fn values(self, held: usize, given: usize) -> Result<usize> {
         if doublings(self.ring) == 0 {
             Err(ProtocolError::Shape { what: "a prime of that many bits in a conversion" })
         } else if held == given && self.bits != 0 && held.is_multiple_of(self.bits) {
@@ -81,7 +81,7 @@ impl ServerBits {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths differ.
-    pub fn new(bits: Bits, products: Zeroizing<Vec<u64>>) -> Result<Self, ProtocolError> {
+    pub fn new(bits: Bits, products: Zeroizing<Vec<u64>>) -> Result<Self> {
         if bits.len() == products.len() {
             Ok(Self { bits, products })
         } else {
@@ -104,7 +104,7 @@ impl ServerBits {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the message's length or the encoding does not fit.
-    pub fn convert(self, encoding: BitEncoding, masked: &Bits) -> Result<Share, ProtocolError> {
+    pub fn convert(self, encoding: BitEncoding, masked: &Bits) -> Result<Share> {
         let length = encoding.values(self.bits.len(), masked.len())?;
         let ring = encoding.ring;
         let (minus_one, products) = (ring.largest(), &self.products[..]);
@@ -123,7 +123,7 @@ impl ClientBits {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths differ.
-    pub fn new(choices: Bits, products: Zeroizing<Vec<u64>>) -> Result<Self, ProtocolError> {
+    pub fn new(choices: Bits, products: Zeroizing<Vec<u64>>) -> Result<Self> {
         if choices.len() == products.len() {
             Ok(Self { choices, products })
         } else {
@@ -146,7 +146,7 @@ impl ClientBits {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths do not fit.
-    pub fn convert(self, encoding: BitEncoding, bits: &Bits) -> Result<(Share, Bits), ProtocolError> {
+    pub fn convert(self, encoding: BitEncoding, bits: &Bits) -> Result<(Share, Bits)> {
         let length = encoding.values(self.choices.len(), bits.len())?;
         let ring = encoding.ring;
         let masked = bits.xor(&self.choices)?;

@@ -4,7 +4,7 @@ use lanner_gc::{Circuit, Evaluator, TablesInMemory, chunk_lengths};
 use lanner_ot::CorrelatedReceiver;
 use lanner_primitives::{Bits, Block, parallel};
 use lanner_step::encoding::{read_bits, read_blocks, write_bits, write_blocks};
-use lanner_step::{EvaluationSession, ProtocolError, Tweaks, kind};
+use lanner_step::{EvaluationSession, ProtocolError, Result, Tweaks, kind};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -42,7 +42,7 @@ pub(super) fn request<R: CorrelatedReceiver>(
     circuit: &Circuit,
     instances: usize,
     outputs: usize,
-) -> Result<ClientRequest, ProtocolError> {
+) -> Result<ClientRequest> {
     let mut ask = |count| {
         let (choices, blocks, first) = session.transfers(channel, count)?;
         Ok::<_, ProtocolError>(Transfers { choices, blocks, first })
@@ -60,7 +60,7 @@ impl Transfers {
         circuit: &Circuit,
         instances: usize,
         tweaks: Tweaks,
-    ) -> Result<Garbled, ProtocolError> {
+    ) -> Result<Garbled> {
         let mut tables = vec![0; circuit.table_bytes(instances)];
         let mut rest = tables.as_mut_slice();
         for length in parts(circuit, instances).flat_map(|part| chunk_lengths(circuit, part.len())) {
@@ -101,7 +101,7 @@ impl Garbled {
         circuit: &Circuit,
         instances: usize,
         input: &Bits,
-    ) -> Result<Bits, ProtocolError> {
+    ) -> Result<Bits> {
         let Self { choices, mut labels, tables, tweaks: Tweaks { salt, first_batch } } = self;
         // C -> S: d
         channel.send(kind::MASKED_INPUT, &input.xor(&choices)?.to_bytes())?;

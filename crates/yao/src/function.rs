@@ -4,7 +4,7 @@ use lanner_gc::Circuit;
 use lanner_gc::library::{self, MaskedCircuit};
 use lanner_primitives::{Bits, Ring};
 use lanner_share::Share;
-use lanner_step::{Function, ProtocolError, Windows};
+use lanner_step::{Function, ProtocolError, Result, Windows};
 use zeroize::Zeroizing;
 
 use crate::bits_to_ring::BitEncoding;
@@ -27,7 +27,7 @@ impl Layer {
     /// # Errors
     /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit, or a bound
     /// is negative or comes without ReLU, or a slope comes with ReLU, a bound or a pool.
-    pub fn new(function: Function, windows: &Windows, from: Ring, to: Ring) -> Result<Self, ProtocolError> {
+    pub fn new(function: Function, windows: &Windows, from: Ring, to: Ring) -> Result<Self> {
         let (ring, shift) = (from, function.shift);
         let high = function.high.map(u64::try_from).transpose();
         let high = high.map_err(|_| ProtocolError::Shape { what: "a negative upper bound" })?;
@@ -55,7 +55,7 @@ impl Layer {
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit.
-    pub fn any_zero(windows: &Windows, from: Ring, to: Ring) -> Result<Self, ProtocolError> {
+    pub fn any_zero(windows: &Windows, from: Ring, to: Ring) -> Result<Self> {
         Self::of_windows(library::any_zero(from, windows.area())?, windows, from, to, false)
     }
 
@@ -66,7 +66,7 @@ impl Layer {
         from: Ring,
         to: Ring,
         signed: bool,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let encoding = BitEncoding { ring: to, bits: circuit.circuit().outputs(), signed };
         let inputs = windows.inputs();
         let (instances, windows) = if windows.are_elements() {
@@ -102,16 +102,16 @@ impl Layer {
         self.encoding
     }
 
-    pub(super) fn garbler_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
+    pub(super) fn garbler_bits(&self, share: &Share) -> Result<Bits> {
         Ok(self.circuit.garbler_bits(&self.gather(share)?)?)
     }
 
-    pub(super) fn evaluator_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
+    pub(super) fn evaluator_bits(&self, share: &Share) -> Result<Bits> {
         Ok(self.circuit.evaluator_bits(&self.gather(share)?)?)
     }
 
     /// The values of each window, one window after the other.
-    fn gather(&self, share: &Share) -> Result<Zeroizing<Vec<u64>>, ProtocolError> {
+    fn gather(&self, share: &Share) -> Result<Zeroizing<Vec<u64>>> {
         if (share.ring(), share.len()) != (self.from, self.inputs) {
             return Err(ProtocolError::Shape { what: "input share of an activation" });
         }

@@ -3,7 +3,7 @@
 use lanner_gc::{Circuit, Garbler};
 use lanner_ot::CorrelatedSender;
 use lanner_primitives::{Bits, Block, Prg, PrgStream, Seed};
-use lanner_step::{GarblingSession, ProtocolError, Tweaks, kind};
+use lanner_step::{GarblingSession, ProtocolError, Result, Tweaks, kind};
 use lanner_wire::{Channel, ChannelError, DecodeError, Kind, Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -55,7 +55,7 @@ impl InputLabels {
     }
 
     /// Online: receives the masked input bits and answers with the labels of what they mask.
-    pub(super) fn answer(self, channel: &mut dyn Channel) -> Result<(), ProtocolError> {
+    pub(super) fn answer(self, channel: &mut dyn Channel) -> Result<()> {
         let Self { ref delta, wires, each, .. } = self;
         // C -> S: d
         let masked = receive_bits(channel, kind::MASKED_INPUT, wires)?;
@@ -90,8 +90,8 @@ impl Garbling<'_> {
         &self,
         instances: usize,
         wires: &mut [Block],
-        send: &mut dyn FnMut(&[u8]) -> Result<(), ProtocolError>,
-    ) -> Result<Bits, ProtocolError> {
+        send: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<Bits> {
         let parts = parts(self.circuit, instances).zip(wires.chunks_mut(self.labels.each));
         let permute =
             parts.map(|(part, wires)| self.garble(&part, wires, send)).collect::<Result<Vec<_>, _>>()?;
@@ -103,8 +103,8 @@ impl Garbling<'_> {
         &self,
         part: &Part,
         wires: &mut [Block],
-        send: &mut dyn FnMut(&[u8]) -> Result<(), ProtocolError>,
-    ) -> Result<Bits, ProtocolError> {
+        send: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<Bits> {
         let circuit = self.circuit;
         let mut d = Zeroizing::new(vec![Block::ZERO; wires.len()]);
         self.labels.stream().fill_at(part.first_of(circuit.evaluator_inputs()) as u64, &mut d);
@@ -129,7 +129,7 @@ pub(super) fn garble<S: CorrelatedSender>(
     mut wires: Zeroizing<Vec<Block>>,
     garbler_bits: &Bits,
     rng: &mut Prg,
-) -> Result<(InputLabels, Bits), ProtocolError> {
+) -> Result<(InputLabels, Bits)> {
     let labels = InputLabels::random(circuit, wires.len(), session.cot().delta(), rng);
     // Before anything is sent.
     let tweaks = session.take_batches(instances)?;
@@ -141,11 +141,7 @@ pub(super) fn garble<S: CorrelatedSender>(
 }
 
 /// Bits of a message.
-pub(super) fn receive_bits(
-    channel: &mut dyn Channel,
-    kind: Kind,
-    bits: usize,
-) -> Result<Bits, ProtocolError> {
+pub(super) fn receive_bits(channel: &mut dyn Channel, kind: Kind, bits: usize) -> Result<Bits> {
     let bytes = channel.receive(kind, Bits::byte_len(bits))?;
     Bits::from_bytes(bits, &bytes).map_err(|_| ChannelError::Malformed { what: "bits" }.into())
 }

@@ -38,6 +38,7 @@ mod function;
 mod garbling;
 mod parts;
 mod revealed;
+mod scores;
 mod server;
 mod step;
 
@@ -47,5 +48,6 @@ pub use function::Layer;
 pub use revealed::{
     ClientRevealed, ClientRevealedMaterial, Reading, Revealed, ServerRevealed, ServerRevealedMaterial,
 };
+pub use scores::{AboveZero, Best, Largest, Learnt, Scores};
 pub use server::{ServerLayer, ServerMaterial};
-pub use step::{Activation, AnyZero, ArgMax, Positive, TopK};
+pub use step::{Activation, AnyZero};

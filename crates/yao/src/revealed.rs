@@ -5,7 +5,9 @@ use lanner_gc::{Circuit, OutputDecoding};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_primitives::{Bits, Prg};
 use lanner_share::Share;
-use lanner_step::{EvaluationSession, GarblingSession, Likely, Outcome, ProtocolError, Samples, kind};
+use lanner_step::{
+    EvaluationSession, GarblingSession, Likely, Outcome, ProtocolError, Result, Samples, kind,
+};
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
 
 use super::evaluating::{ClientRequest, Garbled, request};
@@ -53,7 +55,7 @@ impl Revealed {
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes or the ring has no circuit.
-    pub fn label(classes: usize, from: impl Into<Sharing>) -> Result<Self, ProtocolError> {
+    pub fn label(classes: usize, from: impl Into<Sharing>) -> Result<Self> {
         Ok(Self::new(library::argmax(from, classes)?, Reading::Label))
     }
 
@@ -61,7 +63,7 @@ impl Revealed {
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes, none or more than all are asked for, or the ring has no circuit.
-    pub fn top_k(classes: usize, k: usize, from: impl Into<Sharing>) -> Result<Self, ProtocolError> {
+    pub fn top_k(classes: usize, k: usize, from: impl Into<Sharing>) -> Result<Self> {
         Ok(Self::new(library::top_k(from, classes, k)?, Reading::TopK(k)))
     }
 
@@ -69,7 +71,7 @@ impl Revealed {
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there is no score or the ring has no circuit.
-    pub fn positive(classes: usize, from: impl Into<Sharing>) -> Result<Self, ProtocolError> {
+    pub fn positive(classes: usize, from: impl Into<Sharing>) -> Result<Self> {
         Ok(Self::new(library::positive(from, classes)?, Reading::Positive))
     }
 
@@ -124,7 +126,7 @@ impl Revealed {
         }
     }
 
-    fn scores<'s>(&self, share: &'s Share) -> Result<&'s [u64], ProtocolError> {
+    fn scores<'s>(&self, share: &'s Share) -> Result<&'s [u64]> {
         if (share.ring(), share.len()) == (self.circuit.ring(), self.instances * self.circuit.values()) {
             Ok(share.values())
         } else {
@@ -145,7 +147,7 @@ impl ClientRequest {
         self,
         channel: &mut dyn Channel,
         revealed: &Revealed,
-    ) -> Result<Revealing, ProtocolError> {
+    ) -> Result<Revealing> {
         let (circuit, instances) = (revealed.circuit(), revealed.instances());
         let garbled = self.inputs.receive_tables(channel, circuit, instances, self.tweaks)?;
         let bytes = channel.receive(kind::DECODING, Bits::byte_len(revealed.output_bits()))?;
@@ -167,12 +169,7 @@ impl Revealing {
     }
 
     /// Online: obtains the labels of `input` and evaluates; returns the outputs.
-    pub(super) fn reveal(
-        self,
-        channel: &mut dyn Channel,
-        revealed: &Revealed,
-        input: &Bits,
-    ) -> Result<Bits, ProtocolError> {
+    pub(super) fn reveal(self, channel: &mut dyn Channel, revealed: &Revealed, input: &Bits) -> Result<Bits> {
         let (circuit, instances) = (revealed.circuit(), revealed.instances());
         let colours = self.garbled.evaluate(channel, circuit, instances, input)?;
         Ok(self.decoding.decode(&colours)?)
@@ -193,7 +190,7 @@ pub(super) fn garble_revealing<S: CorrelatedSender>(
     revealed: &Revealed,
     garbler_bits: &Bits,
     rng: &mut Prg,
-) -> Result<InputLabels, ProtocolError> {
+) -> Result<InputLabels> {
     let (circuit, instances) = (revealed.circuit(), revealed.instances());
     let (wires, _) = session.transfers(channel, circuit.evaluator_inputs() * instances)?;
     let (labels, permute) = garble(session, channel, (circuit, instances), wires, garbler_bits, rng)?;
@@ -244,7 +241,7 @@ impl ClientRevealed {
         &self,
         channel: &mut dyn Channel,
         session: &mut EvaluationSession<R>,
-    ) -> Result<ClientRequest, ProtocolError> {
+    ) -> Result<ClientRequest> {
         request(session, channel, self.0.circuit(), self.0.instances, 0)
     }
 
@@ -256,7 +253,7 @@ impl ClientRevealed {
         &self,
         channel: &mut dyn Channel,
         request: ClientRequest,
-    ) -> Result<ClientRevealedMaterial, ProtocolError> {
+    ) -> Result<ClientRevealedMaterial> {
         request.receive_revealing(channel, &self.0).map(ClientRevealedMaterial)
     }
 
@@ -274,7 +271,7 @@ impl ClientRevealed {
         channel: &mut dyn Channel,
         material: ClientRevealedMaterial,
         share: &Share,
-    ) -> Result<Outcome, ProtocolError> {
+    ) -> Result<Outcome> {
         let input = self.0.circuit.evaluator_bits(self.0.scores(share)?)?;
         let outputs = material.0.reveal(channel, &self.0, &input)?;
         self.0.outcome(&outputs).ok_or(ChannelError::Malformed { what: "garbled tables" }.into())
@@ -298,7 +295,7 @@ impl ServerRevealed {
         session: &mut GarblingSession<S>,
         share: &Share,
         rng: &mut Prg,
-    ) -> Result<ServerRevealedMaterial, ProtocolError> {
+    ) -> Result<ServerRevealedMaterial> {
         let garbler_bits = self.0.circuit.garbler_bits(self.0.scores(share)?)?;
         garble_revealing(session, channel, &self.0, &garbler_bits, rng).map(ServerRevealedMaterial)
     }
@@ -313,11 +310,7 @@ impl ServerRevealed {
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerRevealedMaterial,
-    ) -> Result<(), ProtocolError> {
+    pub fn online(&self, channel: &mut dyn Channel, material: ServerRevealedMaterial) -> Result<()> {
         material.0.answer(channel)
     }
 }

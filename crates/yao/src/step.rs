@@ -1,11 +1,9 @@
 //! Garbled circuits as steps of a plan.
 
-use lanner_gc::library::Sharing;
 use lanner_primitives::Ring;
 use lanner_step::{
-    BoxedStep, Built, Client, CotSupply, Function, Inputs, Known, LABEL, Memory, ModelParts, Needs,
-    ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, Windows, Work,
-    is_zero,
+    BoxedStep, Built, Client, CotSupply, Function, Inputs, Known, LABEL, Memory, ModelParts, Needs, Result,
+    Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, Windows, Work,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -39,55 +37,8 @@ pub struct AnyZero {
     pub to: Ring,
 }
 
-/// An oblivious arg-max whose result the client learns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArgMax {
-    /// Number of scores.
-    pub classes: usize,
-    /// The ring that they are shared in.
-    pub from: Ring,
-    /// Bits of guard below the scores' own.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub guard: u32,
-    /// Samples, each with as many scores.
-    #[serde(default, skip_serializing_if = "Samples::is_one")]
-    pub samples: Samples,
-}
-
-/// The best classes in order, which the client learns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TopK {
-    /// Number of scores.
-    pub classes: usize,
-    /// How many of them.
-    pub k: usize,
-    /// The ring that they are shared in.
-    pub from: Ring,
-    /// Bits of guard below the scores' own.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub guard: u32,
-    /// Samples, each with as many scores.
-    #[serde(default, skip_serializing_if = "Samples::is_one")]
-    pub samples: Samples,
-}
-
-/// The scores above zero, whose indices the client learns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Positive {
-    /// Number of scores.
-    pub classes: usize,
-    /// The ring that they are shared in.
-    pub from: Ring,
-    /// Bits of guard below the scores' own.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub guard: u32,
-    /// Samples, each with as many scores.
-    #[serde(default, skip_serializing_if = "Samples::is_one")]
-    pub samples: Samples,
-}
-
 impl Spec for Activation {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only_known(inputs, self.from, self.windows.inputs())?;
         Ok(ValueType::shared(self.to, self.windows.count()?, Known::NOBODY))
     }
@@ -100,13 +51,13 @@ impl Spec for Activation {
         Some(Self { windows: self.windows.of_samples(samples), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Layer::new(self.function, &self.windows, self.from, self.to)?))
     }
 }
 
 impl Spec for AnyZero {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only_known(inputs, self.from, self.windows.inputs())?;
         Ok(ValueType::shared(self.to, self.windows.count()?, Known::NOBODY))
     }
@@ -119,56 +70,8 @@ impl Spec for AnyZero {
         Some(Self { windows: self.windows.of_samples(samples), ..self.clone() })
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(Layer::any_zero(&self.windows, self.from, self.to)?))
-    }
-}
-
-impl Spec for ArgMax {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
-        Ok(ValueType::Revealed)
-    }
-
-    fn of_samples(&self, samples: Samples) -> Option<Self> {
-        Some(Self { samples, ..*self })
-    }
-
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let sharing = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(Revealed::label(self.classes, sharing)?.of_samples(self.samples)))
-    }
-}
-
-impl Spec for TopK {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
-        Ok(ValueType::Revealed)
-    }
-
-    fn of_samples(&self, samples: Samples) -> Option<Self> {
-        Some(Self { samples, ..*self })
-    }
-
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let sharing = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(Revealed::top_k(self.classes, self.k, sharing)?.of_samples(self.samples)))
-    }
-}
-
-impl Spec for Positive {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
-        Ok(ValueType::Revealed)
-    }
-
-    fn of_samples(&self, samples: Samples) -> Option<Self> {
-        Some(Self { samples, ..*self })
-    }
-
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let sharing = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(Revealed::positive(self.classes, sharing)?.of_samples(self.samples)))
     }
 }
 
@@ -178,15 +81,15 @@ fn needs() -> Needs {
 }
 
 impl Built for Layer {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(needs())
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         Ok(StepCost { offline: self.offline_cost()?, online: self.online_cost() })
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let labels = (self.circuit().evaluator_inputs() * self.instances()) as u64 * LABEL;
         let products = self.output_bits() as u64 * WORD;
         let tables = self.circuit().table_bytes(self.instances()) as u64;
@@ -209,15 +112,15 @@ impl Built for Layer {
 }
 
 impl Built for Revealed {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(needs())
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         Ok(StepCost { offline: self.offline_cost(), online: self.online_cost() })
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let labels = (self.circuit().evaluator_inputs() * self.instances()) as u64 * LABEL;
         let client_material = self.circuit().table_bytes(self.instances()) as u64 + labels;
         Ok(Memory { client_material, ..Memory::default() })
@@ -241,11 +144,7 @@ impl Step<Client> for ClientLayer {
     type Request = ClientRequest;
     type Material = ClientMaterial;
 
-    fn request(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-    ) -> Result<ClientRequest, ProtocolError> {
+    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
         self.request(channel, client.evaluation_mut()?)
     }
 
@@ -255,7 +154,7 @@ impl Step<Client> for ClientLayer {
         client: &mut Client,
         request: ClientRequest,
         _: &Inputs,
-    ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ClientMaterial, Option<Value>)> {
         Ok((self.receive(channel, client.evaluation()?, request)?, None))
     }
 
@@ -267,12 +166,7 @@ impl Step<Client> for ClientLayer {
         self.decode(reader)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ClientMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
         self.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }
@@ -281,7 +175,7 @@ impl Step<Server> for ServerLayer {
     type Request = ();
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -291,7 +185,7 @@ impl Step<Server> for ServerLayer {
         server: &mut Server,
         (): (),
         known: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ServerMaterial, Option<Value>)> {
         let (garbling, rng) = server.garbling_mut()?;
         Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
     }
@@ -304,12 +198,7 @@ impl Step<Server> for ServerLayer {
         self.decode(reader)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        _: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, _: &Inputs) -> Result<Value> {
         self.online(channel, material).map(Value::Shared)
     }
 }
@@ -318,11 +207,7 @@ impl Step<Client> for ClientRevealed {
     type Request = ClientRequest;
     type Material = ClientRevealedMaterial;
 
-    fn request(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-    ) -> Result<ClientRequest, ProtocolError> {
+    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
         self.request(channel, client.evaluation_mut()?)
     }
 
@@ -332,7 +217,7 @@ impl Step<Client> for ClientRevealed {
         _: &mut Client,
         request: ClientRequest,
         _: &Inputs,
-    ) -> Result<(ClientRevealedMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ClientRevealedMaterial, Option<Value>)> {
         Ok((self.receive(channel, request)?, None))
     }
 
@@ -349,7 +234,7 @@ impl Step<Client> for ClientRevealed {
         channel: &mut dyn Channel,
         material: ClientRevealedMaterial,
         inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    ) -> Result<Value> {
         self.online(channel, material, inputs.share()?).map(Value::Revealed)
     }
 }
@@ -358,7 +243,7 @@ impl Step<Server> for ServerRevealed {
     type Request = ();
     type Material = ServerRevealedMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -368,7 +253,7 @@ impl Step<Server> for ServerRevealed {
         server: &mut Server,
         (): (),
         known: &Inputs,
-    ) -> Result<(ServerRevealedMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ServerRevealedMaterial, Option<Value>)> {
         let (garbling, rng) = server.garbling_mut()?;
         Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
     }
@@ -386,7 +271,7 @@ impl Step<Server> for ServerRevealed {
         channel: &mut dyn Channel,
         material: ServerRevealedMaterial,
         _: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    ) -> Result<Value> {
         self.online(channel, material)?;
         Ok(Value::AtPeer)
     }

@@ -3,7 +3,7 @@
 use lanner_bfv::halves::{C0, C1, InputModulus, PreparedEncryption, PreparedInput};
 use lanner_bfv::{BfvError, CoefficientEncoder, NoiseBound, Parameters, SecretKey};
 use lanner_primitives::Prg;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 use lanner_wire::{Encode, Reader, Writer};
 
 /// The form of a layer's inputs.
@@ -66,7 +66,7 @@ impl InputForm {
     }
 
     /// The bytes of the first half of the encryption of coefficients.
-    pub(super) fn encrypt(&self, prepared: Prepared, message: &[u64]) -> Result<Vec<u8>, ProtocolError> {
+    pub(super) fn encrypt(&self, prepared: Prepared, message: &[u64]) -> Result<Vec<u8>> {
         match (self, prepared) {
             (Self::Whole(encoder), Prepared::Whole(prepared)) => {
                 Ok(prepared.encrypt(&encoder.encode(message)?)?.to_bytes())
@@ -77,12 +77,7 @@ impl InputForm {
     }
 
     /// The server's input: what the client sent, and the server's share.
-    pub(super) fn read(
-        &self,
-        parameters: &Parameters,
-        bytes: &[u8],
-        share: &[u64],
-    ) -> Result<C0, ProtocolError> {
+    pub(super) fn read(&self, parameters: &Parameters, bytes: &[u8], share: &[u64]) -> Result<C0> {
         match self {
             Self::Whole(encoder) => {
                 let mut input = C0::from_bytes(parameters, bytes)?;

@@ -5,7 +5,7 @@
 //! `O = (M C - 1) h w + (reach_h - 1) w + reach_w - 1`; the product has output `(y, x)` of channel `m` at `O - m C h w + (y w + x) stride`.
 //! Nothing else falls there as long as `M C h w <= N`. A fully connected layer is the case of one pixel.
 
-use lanner_step::{Convolution, ProtocolError};
+use lanner_step::{Convolution, ProtocolError, Result};
 
 use super::stacked::Stacked;
 
@@ -36,7 +36,7 @@ impl Packing {
         layer: &Stacked,
         degree: usize,
         mut cost: impl FnMut(&Self) -> Option<usize>,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let shape = layer.whole();
         let image = shape.output_image()?;
         let mut best: Option<(usize, Self)> = None;

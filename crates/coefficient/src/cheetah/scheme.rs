@@ -7,7 +7,7 @@ use lanner_bfv::halves::{C1, InputModulus};
 use lanner_bfv::{CoefficientEncoder, NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_share::Share;
-use lanner_step::{Answers, Cost, OfflineCost, ProtocolError, Sets};
+use lanner_step::{Answers, Cost, OfflineCost, ProtocolError, Result, Sets};
 use serde::{Deserialize, Serialize};
 
 use super::input::InputForm;
@@ -75,7 +75,7 @@ impl Scheme {
         bits: u32,
         accuracy: Accuracy,
         sets: &Sets,
-    ) -> Result<(ParameterSet, Self), ProtocolError> {
+    ) -> Result<(ParameterSet, Self)> {
         let scheme = |set: &ParameterSet| Ok((*set, Self::new(layer, bits, accuracy, sets.get(*set)?)?));
         let (made, refused): (Vec<_>, Vec<_>) = accuracy.sets().iter().map(scheme).partition(Result::is_ok);
         let cheapest = made.into_iter().flatten().min_by_key(|(_, scheme)| scheme.cost);
@@ -87,12 +87,7 @@ impl Scheme {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape does not fit; [`ProtocolError::Bfv`] if its noise leaves too little room.
-    pub fn new(
-        layer: &Stacked,
-        bits: u32,
-        accuracy: Accuracy,
-        parameters: &Parameters,
-    ) -> Result<Self, ProtocolError> {
+    pub fn new(layer: &Stacked, bits: u32, accuracy: Accuracy, parameters: &Parameters) -> Result<Self> {
         if let Accuracy::Guarded(guard) = accuracy {
             return Self::guarded(layer, bits, guard, parameters);
         }
@@ -109,12 +104,7 @@ impl Scheme {
     }
 
     /// Layout and widths of coefficients together: more taps make more noise, which takes wider ones.
-    fn guarded(
-        layer: &Stacked,
-        bits: u32,
-        guard: u32,
-        parameters: &Parameters,
-    ) -> Result<Self, ProtocolError> {
+    fn guarded(layer: &Stacked, bits: u32, guard: u32, parameters: &Parameters) -> Result<Self> {
         let price = Price::new(parameters, layer.elements()[1]);
         let mut widths = BTreeMap::new();
         let mut cheapest = |packing: &Packing| {
@@ -151,7 +141,7 @@ impl Scheme {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] otherwise.
-    pub(crate) fn check_input(&self, share: &Share) -> Result<(), ProtocolError> {
+    pub(crate) fn check_input(&self, share: &Share) -> Result<()> {
         if (share.ring(), share.len()) == (self.input_ring(), self.packing.elements()[0]) {
             Ok(())
         } else {

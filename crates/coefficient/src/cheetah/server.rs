@@ -9,7 +9,7 @@ use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
 use lanner_primitives::{Prg, parallel};
 use lanner_share::Share;
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{LayerWeights, ProtocolError, WeightForm, in_turns, kind};
+use lanner_step::{LayerWeights, ProtocolError, Result, WeightForm, in_turns, kind};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -59,7 +59,7 @@ impl ServerLayer {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
-    pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self, ProtocolError> {
+    pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self> {
         Self::in_form(WeightForm::Evaluation, scheme, weights, bias)
     }
 
@@ -67,12 +67,7 @@ impl ServerLayer {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn in_form(
-        form: WeightForm,
-        scheme: Scheme,
-        weights: &[i64],
-        bias: &[i64],
-    ) -> Result<Self, ProtocolError> {
+    pub fn in_form(form: WeightForm, scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self> {
         let filters = Arc::new(Filters::new(form, &scheme, weights.into(), &())?);
         Self::with_filters(scheme, filters, bias)
     }
@@ -81,11 +76,7 @@ impl ServerLayer {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub(super) fn with_filters(
-        scheme: Scheme,
-        filters: Arc<Filters>,
-        bias: &[i64],
-    ) -> Result<Self, ProtocolError> {
+    pub(super) fn with_filters(scheme: Scheme, filters: Arc<Filters>, bias: &[i64]) -> Result<Self> {
         let packing = &scheme.packing;
         if bias.len() != packing.shape().outputs()? {
             return Err(ProtocolError::Shape { what: "biases of a linear layer" });
@@ -113,7 +104,7 @@ impl ServerLayer {
         channel: &mut dyn Channel,
         key: &PublicKey,
         rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial, ProtocolError> {
+    ) -> Result<ServerMaterial> {
         let announced = self.receive_seeds(channel)?;
         self.answer_seeds(channel, key, &announced, rng)
     }
@@ -122,7 +113,7 @@ impl ServerLayer {
     ///
     /// # Errors
     /// As [`Self::prepare`].
-    pub(crate) fn receive_seeds(&self, channel: &mut dyn Channel) -> Result<Vec<Ciphertext>, ProtocolError> {
+    pub(crate) fn receive_seeds(&self, channel: &mut dyn Channel) -> Result<Vec<Ciphertext>> {
         // C -> S: seeds of c1
         let seeds = channel.receive(kind::LINEAR_SEEDS, self.inputs.len() * C1::ENCODED_LEN)?;
         let expand = |seed| Ok(C1::from_bytes(seed)?.expand(&self.scheme.parameters));
@@ -139,7 +130,7 @@ impl ServerLayer {
         key: &PublicKey,
         announced: &[Ciphertext],
         rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial, ProtocolError> {
+    ) -> Result<ServerMaterial> {
         let Scheme { modulus, norm, noise, .. } = &self.scheme;
         let mut values = Zeroizing::new(self.bias.values().to_vec());
         let ring = self.bias.ring();
@@ -186,7 +177,7 @@ impl ServerLayer {
         channel: &mut dyn Channel,
         material: ServerMaterial,
         share: &Share,
-    ) -> Result<Share, ProtocolError> {
+    ) -> Result<Share> {
         let inputs = self.receive_inputs(channel, share)?;
         self.answer_inputs(channel, material, &inputs)
     }
@@ -195,11 +186,7 @@ impl ServerLayer {
     ///
     /// # Errors
     /// As [`Self::online`].
-    pub(crate) fn receive_inputs(
-        &self,
-        channel: &mut dyn Channel,
-        share: &Share,
-    ) -> Result<Vec<C0>, ProtocolError> {
+    pub(crate) fn receive_inputs(&self, channel: &mut dyn Channel, share: &Share) -> Result<Vec<C0>> {
         let Scheme { parameters, inputs: form, .. } = &self.scheme;
         self.scheme.check_input(share)?;
         let mut inputs = Vec::with_capacity(self.inputs.len());
@@ -227,7 +214,7 @@ impl ServerLayer {
         channel: &mut dyn Channel,
         material: ServerMaterial,
         inputs: &[C0],
-    ) -> Result<Share, ProtocolError> {
+    ) -> Result<Share> {
         let mut sealings = material.sealings.into_iter();
         for numbers in in_turns(self.outputs.len()) {
             let made = parallel::map(numbers.zip(sealings.by_ref()), |(number, sealing)| {
@@ -251,7 +238,7 @@ impl ServerLayer {
         output: usize,
         inputs: &[T],
         product: impl FnOnce(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
-    ) -> Result<T, ProtocolError> {
+    ) -> Result<T> {
         let [in_blocks, out_blocks] = self.scheme.packing.per_bundle();
         let (spread, block) = (output / out_blocks, output % out_blocks);
         let inputs = &inputs[spread * in_blocks..(spread + 1) * in_blocks];
@@ -277,7 +264,7 @@ impl Filters {
         scheme: &Scheme,
         weights: LayerWeights<'_>,
         purpose: &dyn Debug,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let packing = &scheme.packing;
         let bound = 1_i64 << (Scheme::weight_bits(scheme.bits) - 1);
         let fits = |weight: &i64| (-bound..=bound).contains(weight);
@@ -313,7 +300,7 @@ fn factors(
     scheme: &Scheme,
     output: usize,
     weight_of: impl Fn(usize) -> i32,
-) -> Result<Vec<CoefficientFactor>, ProtocolError> {
+) -> Result<Vec<CoefficientFactor>> {
     let [inputs, outputs] = scheme.packing.per_bundle();
     let mut polynomial = Zeroizing::new(vec![0; scheme.parameters.degree()]);
     let factor = |input| {

@@ -3,7 +3,7 @@
 //! Each image has its padding around it, so that no window of one reads another. Windows that lie across two are outputs of the taller
 //! layer that nobody asks for: outputs are sent coefficient by coefficient, and these are not among them.
 
-use lanner_step::{Convolution, ProtocolError, Samples};
+use lanner_step::{Convolution, ProtocolError, Result, Samples};
 
 /// A layer, and the taller one that computes it for several samples.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Stacked {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape is no layer.
-    pub fn new(sample: &Convolution, samples: Samples) -> Result<Self, ProtocolError> {
+    pub fn new(sample: &Convolution, samples: Samples) -> Result<Self> {
         let outputs = sample.output_image()?;
         let [top, left, bottom, right] = sample.pads;
         let pitch = (top + sample.image[0] + bottom).next_multiple_of(sample.strides[0]);
@@ -81,7 +81,7 @@ impl TryFrom<&Convolution> for Stacked {
     type Error = ProtocolError;
 
     /// A layer for one sample.
-    fn try_from(sample: &Convolution) -> Result<Self, ProtocolError> {
+    fn try_from(sample: &Convolution) -> Result<Self> {
         Self::new(sample, Samples::ONE)
     }
 }

@@ -5,8 +5,8 @@ use lanner_primitives::Ring;
 use lanner_step::encoding::undecodable;
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, ProtocolError, Samples, Server, Sets, Shared, Spec, Step, StepCost, Value, ValueType,
-    WORD, WeightForm, Weights, Work, limb,
+    ModelParts, Needs, Result, Samples, Server, Sets, Shared, Spec, Step, StepCost, Value, ValueType, WORD,
+    WeightForm, Weights, Work, limb,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl Spec for Linear {
         Some(&self.shape)
     }
 
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let ring = Ring::Pow2(self.bits);
         ValueType::only(inputs, ring, self.samples.times(self.shape.inputs()))?;
         let ring = Ring::Pow2(self.bits + self.accuracy.guard());
@@ -55,7 +55,7 @@ impl Spec for Linear {
         Some(Self { samples, ..self.clone() })
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(BuiltLinear::new(self, sets)?))
     }
 }
@@ -88,7 +88,7 @@ pub(crate) struct BuiltLinear {
 
 impl BuiltLinear {
     /// Builds the layer.
-    pub(crate) fn new(spec: &Linear, sets: &Sets) -> Result<Self, ProtocolError> {
+    pub(crate) fn new(spec: &Linear, sets: &Sets) -> Result<Self> {
         let layer = Stacked::new(&spec.shape, spec.samples)?;
         let scheme = Scheme::new(&layer, spec.bits, spec.accuracy, sets.get(spec.set)?)?;
         Ok(Self { spec: spec.clone(), scheme, form: WeightForm::Coefficient })
@@ -105,16 +105,12 @@ impl BuiltLinear {
     }
 
     /// As the client runs it.
-    pub(crate) fn client_layer(self) -> Result<ClientLayer, ProtocolError> {
+    pub(crate) fn client_layer(self) -> Result<ClientLayer> {
         ClientLayer::new(self.scheme)
     }
 
     /// As the server runs it, with its weights.
-    pub(crate) fn server_layer(
-        self,
-        weights: &Weights<'_>,
-        shared: &Shared,
-    ) -> Result<ServerLayer, ProtocolError> {
+    pub(crate) fn server_layer(self, weights: &Weights<'_>, shared: &Shared) -> Result<ServerLayer> {
         let Self { spec, scheme, form } = self;
         let purpose = (&spec, form);
         let factors = LayerWeights::shared(weights.weight, shared);
@@ -134,19 +130,19 @@ impl BuiltLinear {
 }
 
 impl Built for BuiltLinear {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(Needs { keys: Some((self.spec.set, [].into())), ..Needs::default() })
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         Ok(StepCost { offline: self.scheme.offline_cost(), online: self.scheme.online_cost() })
     }
 
-    fn answers(&self) -> Result<Answers, ProtocolError> {
+    fn answers(&self) -> Result<Answers> {
         Ok(self.scheme.answers())
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let (packing, parameters) = (self.scheme.packing(), self.scheme.parameters());
         let [inputs, outputs] = packing.ciphertexts().map(|count| count as u64);
         let half = limb(parameters) * parameters.limbs() as u64;
@@ -194,11 +190,7 @@ impl Step<Client> for OfSet<ClientLayer> {
     type Request = ClientRequest;
     type Material = ClientMaterial;
 
-    fn request(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-    ) -> Result<ClientRequest, ProtocolError> {
+    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
         self.layer.request(channel, client.keys.get(self.set)?, &mut client.rng)
     }
 
@@ -208,7 +200,7 @@ impl Step<Client> for OfSet<ClientLayer> {
         client: &mut Client,
         request: ClientRequest,
         _: &Inputs,
-    ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ClientMaterial, Option<Value>)> {
         Ok((self.layer.receive(channel, client.keys.get(self.set)?, request)?, None))
     }
 
@@ -220,12 +212,7 @@ impl Step<Client> for OfSet<ClientLayer> {
         self.layer.decode(reader).map_err(undecodable)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ClientMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
         self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }
@@ -234,7 +221,7 @@ impl Step<Server> for OfSet<ServerLayer> {
     type Request = ();
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -244,7 +231,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         server: &mut Server,
         (): (),
         _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ServerMaterial, Option<Value>)> {
         let material = self.layer.prepare(channel, &server.keys.get(self.set)?.public, &mut server.rng)?;
         let share = material.share().clone();
         Ok((material, Some(Value::Shared(share))))
@@ -258,12 +245,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         self.layer.decode(reader)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
         self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }

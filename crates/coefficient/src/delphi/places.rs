@@ -1,7 +1,7 @@
 //! Where a layer's weights and values are, and its sums of products, task by task.
 
 use lanner_primitives::parallel;
-use lanner_step::{Convolution, ProtocolError};
+use lanner_step::{Convolution, ProtocolError, Result};
 use zeroize::Zeroizing;
 
 use super::arch::{self, Word};
@@ -46,7 +46,7 @@ impl Places {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if it does not fit together.
-    pub(super) fn new(shape: &Convolution) -> Result<Self, ProtocolError> {
+    pub(super) fn new(shape: &Convolution) -> Result<Self> {
         let [height, width] = shape.output_image()?;
         let padded = [0, 1].map(|axis| shape.image[axis] + shape.pads[axis] + shape.pads[axis + 2]);
         let words = padded[0].checked_mul(padded[1]).and_then(|words| words.checked_mul(shape.in_channels));

@@ -1,7 +1,7 @@
 //! The layer on plain integers modulo a power of two: what the server computes online.
 
 use lanner_primitives::Ring;
-use lanner_step::{Convolution, ProtocolError};
+use lanner_step::{Convolution, ProtocolError, Result};
 use zeroize::Zeroizing;
 
 use super::places::{Places, tile};
@@ -27,7 +27,7 @@ impl Product {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape does not fit together, or there are too few or many weights.
-    pub fn new(shape: &Convolution, bits: u32, weights: &[i64]) -> Result<Self, ProtocolError> {
+    pub fn new(shape: &Convolution, bits: u32, weights: &[i64]) -> Result<Self> {
         let places = Places::new(shape)?;
         if weights.len() != shape.weights() || !(1..=u64::BITS).contains(&bits) {
             return Err(ProtocolError::Shape { what: "weights of a linear layer" });
@@ -41,7 +41,7 @@ impl Product {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape does not fit together.
-    pub fn bytes(shape: &Convolution, bits: u32) -> Result<u64, ProtocolError> {
+    pub fn bytes(shape: &Convolution, bits: u32) -> Result<u64> {
         let [height, width] = shape.output_image()?;
         let word = if bits <= 32 { size_of::<u32>() } else { size_of::<u64>() };
         let (pixels, depth) = (height * width, shape.weights() / shape.out_channels);
@@ -59,7 +59,7 @@ impl Product {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there are too few or many values.
-    pub fn apply(&self, values: &[u64]) -> Result<Zeroizing<Vec<u64>>, ProtocolError> {
+    pub fn apply(&self, values: &[u64]) -> Result<Zeroizing<Vec<u64>>> {
         if values.len() != self.places.shape().inputs() {
             return Err(ProtocolError::Shape { what: "values of a linear layer" });
         }

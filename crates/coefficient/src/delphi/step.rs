@@ -3,7 +3,7 @@
 use lanner_primitives::Ring;
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, Memory, ModelParts, Needs,
-    ProtocolError, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm, Work, limb,
+    Result, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm, Work, limb,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ impl Spec for Linear {
         Some(&self.0.shape)
     }
 
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let cheetah::Linear { shape, bits, accuracy, .. } = &self.0;
         ValueType::only(inputs, Ring::Pow2(*bits), shape.inputs())?;
         let ring = Ring::Pow2(bits + accuracy.guard());
@@ -32,7 +32,7 @@ impl Spec for Linear {
         self.0.work()
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(BuiltSplit(BuiltLinear::new(&self.0, sets)?)))
     }
 }
@@ -41,19 +41,19 @@ impl Spec for Linear {
 struct BuiltSplit(BuiltLinear);
 
 impl Built for BuiltSplit {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         self.0.needs()
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         Ok(cost(self.0.scheme()))
     }
 
-    fn answers(&self) -> Result<Answers, ProtocolError> {
+    fn answers(&self) -> Result<Answers> {
         self.0.answers()
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let (scheme, layer) = (self.0.scheme(), self.0.memory()?);
         let (packing, parameters) = (scheme.packing(), scheme.parameters());
         let (inputs, outputs) = (packing.shape().inputs() as u64, packing.shape().outputs()? as u64);
@@ -99,11 +99,7 @@ impl Step<Client> for OfSet<ClientLayer> {
     type Request = ClientRequest;
     type Material = ClientMaterial;
 
-    fn request(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-    ) -> Result<ClientRequest, ProtocolError> {
+    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
         self.layer.request(channel, client.keys.get(self.set)?, &mut client.rng)
     }
 
@@ -113,7 +109,7 @@ impl Step<Client> for OfSet<ClientLayer> {
         client: &mut Client,
         request: ClientRequest,
         _: &Inputs,
-    ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ClientMaterial, Option<Value>)> {
         let material = self.layer.receive(channel, client.keys.get(self.set)?, request)?;
         let share = material.share().clone();
         Ok((material, Some(Value::Shared(share))))
@@ -127,12 +123,7 @@ impl Step<Client> for OfSet<ClientLayer> {
         self.layer.decode(reader)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ClientMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
         self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }
@@ -141,7 +132,7 @@ impl Step<Server> for OfSet<ServerLayer> {
     type Request = ();
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -151,7 +142,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         server: &mut Server,
         (): (),
         _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ServerMaterial, Option<Value>)> {
         let key = &server.keys.get(self.set)?.public;
         Ok((self.layer.prepare(channel, key, &mut server.rng)?, None))
     }
@@ -164,12 +155,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         self.layer.decode(reader)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
         self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use lanner_step::{Convolution, ProtocolError};
+use lanner_step::{Convolution, ProtocolError, Result};
 
 /// How one axis is computed.
 #[derive(Clone, Debug)]
@@ -29,12 +29,7 @@ pub(super) struct Plane {
 
 impl Axis {
     /// The form with fewer places in all, over `Z_prime`.
-    pub(super) fn new(
-        shape: &Convolution,
-        axis: usize,
-        outputs: usize,
-        prime: u64,
-    ) -> Result<Self, ProtocolError> {
+    pub(super) fn new(shape: &Convolution, axis: usize, outputs: usize, prime: u64) -> Result<Self> {
         if shape.kernel[axis].saturating_mul(outputs) > MOST_READS {
             return Err(ProtocolError::Shape { what: "pixels that an axis reads" });
         }

@@ -2,7 +2,7 @@
 
 use lanner_bfv::Parameters;
 use lanner_share::Share;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 use zeroize::Zeroizing;
 
 use super::packing::Packing;
@@ -17,7 +17,7 @@ impl ClientLayer {
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if the prime does not fit the parameters; [`ProtocolError::Shape`] if the packing is of another degree.
-    pub fn new(packing: &Packing, parameters: &Parameters) -> Result<Self, ProtocolError> {
+    pub fn new(packing: &Packing, parameters: &Parameters) -> Result<Self> {
         if packing.slots() != parameters.degree() {
             return Err(ProtocolError::Shape { what: "slots of a packing" });
         }
@@ -26,11 +26,11 @@ impl ClientLayer {
 }
 
 impl SlotEncoding for Spectrum {
-    fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError> {
+    fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>> {
         Self::pack(self, share)
     }
 
-    fn unpack(&self, outputs: &[Zeroizing<Vec<u64>>]) -> Result<Share, ProtocolError> {
+    fn unpack(&self, outputs: &[Zeroizing<Vec<u64>>]) -> Result<Share> {
         Self::unpack(self, outputs)
     }
 }

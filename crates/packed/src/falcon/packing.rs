@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lanner_step::{Convolution, ProtocolError};
+use lanner_step::{Convolution, ProtocolError, Result};
 
 use super::arrangement::{Arrangement, Operations, Sizes, Variant};
 use super::axis::Axis;
@@ -54,12 +54,7 @@ impl Packing {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape is not one, or the variant does not fit it.
-    pub fn new(
-        shape: &Convolution,
-        prime: u64,
-        slots: usize,
-        variant: Variant,
-    ) -> Result<Self, ProtocolError> {
+    pub fn new(shape: &Convolution, prime: u64, slots: usize, variant: Variant) -> Result<Self> {
         let axes = axes(shape, prime)?;
         let sizes = sizes(shape, &axes, slots);
         let arrangement = Arrangement::new(&sizes, variant);
@@ -161,7 +156,7 @@ pub(super) fn candidates(
     shape: &Convolution,
     prime: u64,
     slots: usize,
-) -> Result<Vec<(Variant, Operations, usize)>, ProtocolError> {
+) -> Result<Vec<(Variant, Operations, usize)>> {
     let sizes = sizes(shape, &axes(shape, prime)?, slots);
     let cost = |variant| {
         let arrangement = Arrangement::new(&sizes, variant)?;
@@ -170,7 +165,7 @@ pub(super) fn candidates(
     Ok(sizes.variants().into_iter().chain([Variant::Literal]).filter_map(cost).collect())
 }
 
-fn axes(shape: &Convolution, prime: u64) -> Result<[Axis; 2], ProtocolError> {
+fn axes(shape: &Convolution, prime: u64) -> Result<[Axis; 2]> {
     let [height, width] = shape.output_image()?;
     Ok([Axis::new(shape, 0, height, prime)?, Axis::new(shape, 1, width, prime)?])
 }

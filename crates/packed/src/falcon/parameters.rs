@@ -2,7 +2,7 @@
 
 use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, Parameters, PlaintextModulus};
-use lanner_step::{Convolution, ProtocolError, Sets};
+use lanner_step::{Convolution, ProtocolError, Result, Sets};
 
 use super::arrangement::{Operations, Variant};
 use super::noise;
@@ -23,7 +23,7 @@ pub struct Choice {
 ///
 /// # Errors
 /// [`ProtocolError::Shape`] if the shape is not one, or too large to lay out.
-pub fn choices(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Vec<Choice>, ProtocolError> {
+pub fn choices(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Vec<Choice>> {
     let mut choices = Vec::new();
     for set in SETS {
         let parameters = sets.get(set)?;
@@ -40,10 +40,9 @@ pub fn choices(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Vec<Choic
 ///
 /// # Errors
 /// As [`choices`], and if no set has room for the layer's noise.
-pub fn cheapest(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Choice, ProtocolError> {
+pub fn cheapest(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Choice> {
     let with_cost = |choice: Choice| Ok((cost(sets.get(choice.set)?, &choice.operations), choice));
-    let costs: Vec<_> =
-        choices(shape, prime, sets)?.into_iter().map(with_cost).collect::<Result<_, ProtocolError>>()?;
+    let costs: Vec<_> = choices(shape, prime, sets)?.into_iter().map(with_cost).collect::<Result<_>>()?;
     let best = costs.into_iter().min_by_key(|(cost, _)| *cost).map(|(_, choice)| choice);
     best.ok_or(ProtocolError::Shape { what: "noise of a frequency-domain layer" })
 }

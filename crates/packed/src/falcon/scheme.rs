@@ -2,7 +2,7 @@
 
 use lanner_bfv::halves::{C0, C0Combinations};
 use lanner_bfv::{Ciphertext, LinearCombination, Multiplier, Parameters, Product};
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 use super::packing::Packing;
 
@@ -21,7 +21,7 @@ pub trait SlotProducts {
         &self,
         inputs: &[Self::Ciphertext],
         multipliers: &[Self::Multiplier],
-    ) -> Result<Self::Ciphertext, ProtocolError>;
+    ) -> Result<Self::Ciphertext>;
 }
 
 /// The outputs of a layer one by one. Slots hold partial sums: every one must be masked before the client may decrypt it.
@@ -30,7 +30,7 @@ pub fn evaluate<'e, S: SlotProducts>(
     packing: &'e Packing,
     multipliers: &'e [S::Multiplier],
     inputs: &'e [S::Ciphertext],
-) -> impl ExactSizeIterator<Item = Result<S::Ciphertext, ProtocolError>> + use<'e, S> {
+) -> impl ExactSizeIterator<Item = Result<S::Ciphertext>> + use<'e, S> {
     packing.outputs().iter().map(|output| {
         let inputs = &inputs[output.inputs.clone()];
         scheme.sum_of_products(inputs, &multipliers[output.multiplier..][..inputs.len()])
@@ -47,11 +47,7 @@ impl SlotProducts for EncryptedProducts<'_> {
     type Ciphertext = Ciphertext;
     type Multiplier = Multiplier;
 
-    fn sum_of_products(
-        &self,
-        inputs: &[Ciphertext],
-        multipliers: &[Multiplier],
-    ) -> Result<Ciphertext, ProtocolError> {
+    fn sum_of_products(&self, inputs: &[Ciphertext], multipliers: &[Multiplier]) -> Result<Ciphertext> {
         Ok(LinearCombination::of(self.parameters, inputs, multipliers)?)
     }
 }
@@ -66,7 +62,7 @@ impl SlotProducts for FirstHalfProducts<'_> {
     type Ciphertext = C0;
     type Multiplier = Multiplier;
 
-    fn sum_of_products(&self, inputs: &[C0], multipliers: &[Multiplier]) -> Result<C0, ProtocolError> {
+    fn sum_of_products(&self, inputs: &[C0], multipliers: &[Multiplier]) -> Result<C0> {
         let mut sum = C0Combinations::new(self.parameters, 1);
         let products = multipliers.iter().enumerate();
         let products: Vec<_> =

@@ -4,7 +4,7 @@ use lanner_bfv::halves::C0;
 use lanner_bfv::{Evaluator, Multiplier, MultiplierForm, Parameters, Plaintext, PublicKey};
 use lanner_share::Share;
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{LayerWeights, ProtocolError, WeightForm, moduli};
+use lanner_step::{LayerWeights, ProtocolError, Result, WeightForm, moduli};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
@@ -58,12 +58,7 @@ impl ServerLayer {
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
     /// fit the parameters.
-    pub fn new(
-        packing: &Packing,
-        parameters: &Parameters,
-        weights: &[i64],
-        bias: &[i64],
-    ) -> Result<Self, ProtocolError> {
+    pub fn new(packing: &Packing, parameters: &Parameters, weights: &[i64], bias: &[i64]) -> Result<Self> {
         Self::in_form(WeightForm::Evaluation, packing, parameters, weights.into(), bias)
     }
 
@@ -77,7 +72,7 @@ impl ServerLayer {
         parameters: &Parameters,
         weights: LayerWeights<'_>,
         bias: &[i64],
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let shape = packing.shape();
         if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
             return Err(ProtocolError::Shape { what: "weights of a linear layer" });
@@ -131,7 +126,7 @@ impl ServerLayer {
         key: &PublicKey,
         input: Option<&Share>,
         rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial, ProtocolError> {
+    ) -> Result<ServerMaterial> {
         let mut inputs = self.exchange.receive_ahead(channel)?;
         let parameters = self.exchange.parameters();
         if let Some(share) = input {
@@ -167,7 +162,7 @@ impl ServerLayer {
         channel: &mut dyn Channel,
         material: ServerMaterial,
         input: &Share,
-    ) -> Result<Share, ProtocolError> {
+    ) -> Result<Share> {
         // Transformed and encoded before the wait.
         let own = if material.complete { Vec::new() } else { self.encode(input)? };
         let own: Vec<_> = own.iter().map(C0::of).collect();
@@ -188,7 +183,7 @@ impl ServerLayer {
     }
 
     /// `F x` in the slots of the layer's inputs.
-    fn encode(&self, share: &Share) -> Result<Vec<Plaintext>, ProtocolError> {
+    fn encode(&self, share: &Share) -> Result<Vec<Plaintext>> {
         let packed = self.spectrum.pack(share)?;
         packed.iter().map(|slots| Ok(self.exchange.encoder().encode(slots)?)).collect()
     }

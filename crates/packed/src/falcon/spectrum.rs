@@ -3,7 +3,7 @@
 use lanner_primitives::Ring;
 use lanner_ring::{Dft2, Modulus, RingError};
 use lanner_share::Share;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 use zeroize::Zeroizing;
 
 use super::packing::{Output, Packing, Run};
@@ -20,7 +20,7 @@ impl Spectrum {
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if the plaintext modulus is no prime.
-    pub fn new(packing: &Packing) -> Result<Self, ProtocolError> {
+    pub fn new(packing: &Packing) -> Result<Self> {
         let refused = |error: RingError| ProtocolError::Bfv(error.into());
         let modulus = Modulus::new(packing.prime()).map_err(refused)?;
         let (size, axes) = packing.plane();
@@ -44,7 +44,7 @@ impl Spectrum {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the share is not one of this layer's input.
-    pub fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError> {
+    pub fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>> {
         let shape = self.packing.shape();
         if (share.ring(), share.len()) != (self.ring(), shape.inputs()) {
             return Err(ProtocolError::Shape { what: "input share of a linear layer" });
@@ -137,7 +137,7 @@ impl Spectrum {
     ///
     /// # Errors
     /// Those of the shape.
-    pub fn unpack(&self, outputs: &[impl AsRef<[u64]>]) -> Result<Share, ProtocolError> {
+    pub fn unpack(&self, outputs: &[impl AsRef<[u64]>]) -> Result<Share> {
         let shape = self.packing.shape();
         let ([height, width], places) = (shape.output_image()?, self.packing.places());
         let mut sums = Zeroizing::new(vec![0; shape.out_channels * places]);

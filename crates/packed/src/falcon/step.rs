@@ -6,8 +6,7 @@ use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, ProtocolError, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm,
-    Work,
+    ModelParts, Needs, Result, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm, Work,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -35,7 +34,7 @@ impl Spec for Linear {
         Some(&self.shape)
     }
 
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let ring = Ring::Prime(self.prime);
         ValueType::only(inputs, ring, self.shape.inputs())?;
         Ok(ValueType::shared(ring, self.shape.outputs()?, Known::SERVER))
@@ -48,7 +47,7 @@ impl Spec for Linear {
         Work { products, ..Work::default() }
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         let parameters = sets.get(self.set)?.clone();
         let packing = Packing::new(&self.shape, self.prime, parameters.degree(), self.variant)?;
         let sealing = sealing(&parameters, self.prime, output_noise(&packing, &parameters))?;
@@ -72,23 +71,23 @@ struct BuiltLinear {
 }
 
 impl Built for BuiltLinear {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(Needs { keys: Some((self.set, [].into())), ..Needs::default() })
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         Ok(StepCost {
             offline: offline_cost(&self.packing, &self.parameters)?,
             online: online_cost(&self.packing, &self.parameters)?,
         })
     }
 
-    fn answers(&self) -> Result<Answers, ProtocolError> {
+    fn answers(&self) -> Result<Answers> {
         let [_, outputs] = self.packing.ciphertexts();
         Ok(Answers { ciphertexts: outputs as u64, each: self.sealing.distance() })
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let model = ServerLayer::bytes(&self.packing, &self.parameters, self.form);
         // Every input, and the sum in work.
         let [inputs, outputs] = self.packing.ciphertexts();
@@ -131,7 +130,7 @@ impl Step<Server> for OfSet<ServerLayer> {
     type Request = ();
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -141,7 +140,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         server: &mut Server,
         (): (),
         known: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ServerMaterial, Option<Value>)> {
         let input: Option<&Share> = known.complete().then(|| known.share()).transpose()?;
         let key = &server.keys.get(self.set)?.public;
         let material = self.layer.offline(channel, key, input, &mut server.rng)?;
@@ -157,12 +156,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         self.layer.decode(reader)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
         self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }

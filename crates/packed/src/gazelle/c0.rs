@@ -3,7 +3,7 @@
 use lanner_bfv::halves::{C0, C0Combinations, Permutations};
 use lanner_bfv::{Multiplier, Parameters};
 use lanner_primitives::parallel;
-use lanner_step::{ProtocolError, Rotation, galois_element};
+use lanner_step::{ProtocolError, Result, Rotation, galois_element};
 
 use super::encrypted::products;
 use super::program::Term;
@@ -34,8 +34,8 @@ impl PackedScheme for FirstHalfSlots<'_> {
         &self,
         half: &C0,
         rotations: &[Rotation],
-        mut visit: impl FnMut(&[C0]) -> Result<(), ProtocolError>,
-    ) -> Result<(), ProtocolError> {
+        mut visit: impl FnMut(&[C0]) -> Result<()>,
+    ) -> Result<()> {
         for rotations in rotations.chunks(AT_A_TIME) {
             let rotated = parallel::map(rotations, |rotation| self.rotate(half, *rotation));
             visit(&rotated.into_iter().collect::<Result<Vec<_>, _>>()?)?;
@@ -43,7 +43,7 @@ impl PackedScheme for FirstHalfSlots<'_> {
         Ok(())
     }
 
-    fn empty_sums(&self, count: usize) -> Result<C0Combinations, ProtocolError> {
+    fn empty_sums(&self, count: usize) -> Result<C0Combinations> {
         Ok(C0Combinations::new(self.parameters, count))
     }
 
@@ -53,7 +53,7 @@ impl PackedScheme for FirstHalfSlots<'_> {
         rotated: &[C0],
         terms: &[&[Term]],
         multipliers: &[Multiplier],
-    ) -> Result<(), ProtocolError> {
+    ) -> Result<()> {
         Ok(sums.add_products(rotated, &products(terms, multipliers))?)
     }
 
@@ -61,7 +61,7 @@ impl PackedScheme for FirstHalfSlots<'_> {
         sums.finish()
     }
 
-    fn rotate_add(&self, sum: &mut C0, half: &C0, rotation: Rotation) -> Result<(), ProtocolError> {
+    fn rotate_add(&self, sum: &mut C0, half: &C0, rotation: Rotation) -> Result<()> {
         self.add(sum, &self.rotate(half, rotation)?)
     }
 
@@ -69,11 +69,11 @@ impl PackedScheme for FirstHalfSlots<'_> {
         sum
     }
 
-    fn rotate(&self, half: &C0, rotation: Rotation) -> Result<C0, ProtocolError> {
+    fn rotate(&self, half: &C0, rotation: Rotation) -> Result<C0> {
         Ok(half.apply(galois_element(rotation, self.parameters.degree())?, self.permutations)?)
     }
 
-    fn add(&self, sum: &mut C0, other: &C0) -> Result<(), ProtocolError> {
+    fn add(&self, sum: &mut C0, other: &C0) -> Result<()> {
         Ok(sum.add_assign(other)?)
     }
 }

@@ -7,7 +7,7 @@ use lanner_bfv::{
 };
 use lanner_primitives::parallel;
 use lanner_ring::GaloisElement;
-use lanner_step::{ProtocolError, Rotation, galois_element};
+use lanner_step::{ProtocolError, Result, Rotation, galois_element};
 
 use super::packing::Packing;
 use super::program::Term;
@@ -27,7 +27,7 @@ impl<'k> EncryptedSlots<'k> {
         Self { parameters, evaluator: Evaluator::new(parameters), keys }
     }
 
-    fn element(&self, rotation: Rotation) -> Result<GaloisElement, ProtocolError> {
+    fn element(&self, rotation: Rotation) -> Result<GaloisElement> {
         galois_element(rotation, self.parameters.degree())
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn products<'m>(terms: &[&[Term]], multipliers: &'m [Multiplier]) -> 
 ///
 /// # Errors
 /// [`ProtocolError::Bfv`] if the parameters have no special modulus.
-pub fn working_bytes(packing: &Packing, parameters: &Parameters) -> Result<u64, ProtocolError> {
+pub fn working_bytes(packing: &Packing, parameters: &Parameters) -> Result<u64> {
     let program = packing.program();
     let rotated = program.inputs.iter().map(Vec::len).max().unwrap_or(0).min(AT_A_TIME);
     Ok(((program.sums + rotated) * ExtendedCiphertext::kept_bytes(parameters)?) as u64)
@@ -64,11 +64,11 @@ impl PackedScheme for EncryptedSlots<'_> {
         &self,
         ciphertext: &Ciphertext,
         rotations: &[Rotation],
-        mut visit: impl FnMut(&[ExtendedCiphertext]) -> Result<(), ProtocolError>,
-    ) -> Result<(), ProtocolError> {
+        mut visit: impl FnMut(&[ExtendedCiphertext]) -> Result<()>,
+    ) -> Result<()> {
         let hoisted = self.evaluator.hoist(ciphertext)?;
         for rotations in rotations.chunks(AT_A_TIME) {
-            let rotate = |rotation: &Rotation| -> Result<_, ProtocolError> {
+            let rotate = |rotation: &Rotation| -> Result<_> {
                 Ok(hoisted.apply_extended(self.element(*rotation)?, self.keys)?)
             };
             let rotated = parallel::map(rotations, rotate);
@@ -77,7 +77,7 @@ impl PackedScheme for EncryptedSlots<'_> {
         Ok(())
     }
 
-    fn empty_sums(&self, count: usize) -> Result<ExtendedCombinations, ProtocolError> {
+    fn empty_sums(&self, count: usize) -> Result<ExtendedCombinations> {
         Ok(ExtendedCombinations::new(self.parameters, count)?)
     }
 
@@ -87,7 +87,7 @@ impl PackedScheme for EncryptedSlots<'_> {
         rotated: &[ExtendedCiphertext],
         terms: &[&[Term]],
         multipliers: &[Multiplier],
-    ) -> Result<(), ProtocolError> {
+    ) -> Result<()> {
         Ok(sums.add_products(rotated, &products(terms, multipliers))?)
     }
 
@@ -100,7 +100,7 @@ impl PackedScheme for EncryptedSlots<'_> {
         sum: &mut ExtendedCiphertext,
         ciphertext: &Ciphertext,
         rotation: Rotation,
-    ) -> Result<(), ProtocolError> {
+    ) -> Result<()> {
         let hoisted = self.evaluator.hoist(ciphertext)?;
         Ok(sum.add_assign(&hoisted.apply_extended(self.element(rotation)?, self.keys)?)?)
     }
@@ -109,11 +109,11 @@ impl PackedScheme for EncryptedSlots<'_> {
         sum.reduce(self.parameters)
     }
 
-    fn rotate(&self, ciphertext: &Ciphertext, rotation: Rotation) -> Result<Ciphertext, ProtocolError> {
+    fn rotate(&self, ciphertext: &Ciphertext, rotation: Rotation) -> Result<Ciphertext> {
         Ok(self.evaluator.apply(ciphertext, self.element(rotation)?, self.keys)?)
     }
 
-    fn add(&self, sum: &mut Ciphertext, other: &Ciphertext) -> Result<(), ProtocolError> {
+    fn add(&self, sum: &mut Ciphertext, other: &Ciphertext) -> Result<()> {
         Ok(self.evaluator.add_assign(sum, other)?)
     }
 }

@@ -2,7 +2,7 @@
 
 use lanner_primitives::Ring;
 use lanner_share::Share;
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 use zeroize::Zeroizing;
 
 use super::packing::Packing;
@@ -46,7 +46,7 @@ impl Layout {
     }
 
     /// The slots of each input ciphertext that carry `share`; the others are zero.
-    pub(crate) fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError> {
+    pub(crate) fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>> {
         if (share.ring(), share.len()) != (self.ring, self.elements) {
             return Err(ProtocolError::Shape { what: "input share of a linear layer" });
         }
@@ -61,7 +61,7 @@ impl Layout {
     }
 
     /// The share in the slots of the output ciphertexts.
-    pub(crate) fn unpack(&self, outputs: &[impl AsRef<[u64]>]) -> Result<Share, ProtocolError> {
+    pub(crate) fn unpack(&self, outputs: &[impl AsRef<[u64]>]) -> Result<Share> {
         let places = self.outputs.iter();
         let values = places.map(|(ciphertext, slot)| outputs[*ciphertext as usize].as_ref()[*slot as usize]);
         Ok(Share::new(self.ring, values.collect())?)

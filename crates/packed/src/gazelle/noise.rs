@@ -1,7 +1,7 @@
 //! The noise of a packed layer, from public quantities alone: the layer itself, run over bounds instead of ciphertexts.
 
 use lanner_bfv::{NoiseBound, Parameters};
-use lanner_step::{ProtocolError, Rotation};
+use lanner_step::{ProtocolError, Result, Rotation};
 
 use super::packing::Packing;
 use super::program::Term;
@@ -11,7 +11,7 @@ use super::scheme::{PackedScheme, evaluate};
 ///
 /// # Errors
 /// None: bounds have no keys to miss.
-pub fn output_noise(packing: &Packing, parameters: &Parameters, t: u64) -> Result<NoiseBound, ProtocolError> {
+pub fn output_noise(packing: &Packing, parameters: &Parameters, t: u64) -> Result<NoiseBound> {
     // The server adds its share to each input.
     noise_after(packing, parameters, t, NoiseBound::fresh().plus_plaintext())
 }
@@ -25,7 +25,7 @@ pub fn noise_after(
     parameters: &Parameters,
     t: u64,
     input: NoiseBound,
-) -> Result<NoiseBound, ProtocolError> {
+) -> Result<NoiseBound> {
     let scheme = Bounds { parameters };
     let norm = match packing.constant_bound(t) {
         Some(bound) => bound as f64,
@@ -55,12 +55,12 @@ impl PackedScheme for Bounds<'_> {
         &self,
         ciphertext: &NoiseBound,
         rotations: &[Rotation],
-        mut visit: impl FnMut(&[NoiseBound]) -> Result<(), ProtocolError>,
-    ) -> Result<(), ProtocolError> {
+        mut visit: impl FnMut(&[NoiseBound]) -> Result<()>,
+    ) -> Result<()> {
         visit(&vec![ciphertext.switched_key_extended(self.parameters); rotations.len()])
     }
 
-    fn empty_sums(&self, count: usize) -> Result<Vec<NoiseBound>, ProtocolError> {
+    fn empty_sums(&self, count: usize) -> Result<Vec<NoiseBound>> {
         Ok(vec![NoiseBound::NONE; count])
     }
 
@@ -70,7 +70,7 @@ impl PackedScheme for Bounds<'_> {
         rotated: &[NoiseBound],
         terms: &[&[Term]],
         norms: &[f64],
-    ) -> Result<(), ProtocolError> {
+    ) -> Result<()> {
         for (rotated, terms) in rotated.iter().zip(terms) {
             for term in *terms {
                 sums[term.sum] = sums[term.sum].plus(rotated.multiplied_by_norm(norms[term.multiplier]));
@@ -83,12 +83,7 @@ impl PackedScheme for Bounds<'_> {
         sums
     }
 
-    fn rotate_add(
-        &self,
-        sum: &mut NoiseBound,
-        ciphertext: &NoiseBound,
-        _: Rotation,
-    ) -> Result<(), ProtocolError> {
+    fn rotate_add(&self, sum: &mut NoiseBound, ciphertext: &NoiseBound, _: Rotation) -> Result<()> {
         *sum = sum.plus(ciphertext.switched_key_extended(self.parameters));
         Ok(())
     }
@@ -97,11 +92,11 @@ impl PackedScheme for Bounds<'_> {
         sum.rescaled(self.parameters)
     }
 
-    fn rotate(&self, ciphertext: &NoiseBound, _: Rotation) -> Result<NoiseBound, ProtocolError> {
+    fn rotate(&self, ciphertext: &NoiseBound, _: Rotation) -> Result<NoiseBound> {
         Ok(ciphertext.switched_key(self.parameters))
     }
 
-    fn add(&self, sum: &mut NoiseBound, other: &NoiseBound) -> Result<(), ProtocolError> {
+    fn add(&self, sum: &mut NoiseBound, other: &NoiseBound) -> Result<()> {
         *sum = sum.plus(*other);
         Ok(())
     }

@@ -26,7 +26,7 @@ use channels::Channels;
 
 use super::program::Program;
 pub use lanner_step::Rotation;
-use lanner_step::{Convolution, ProtocolError, Samples};
+use lanner_step::{Convolution, ProtocolError, Result, Samples};
 
 /// The public layout of one linear layer.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Packing {
     ///
     /// # Errors
     /// As [`Self::of`].
-    pub fn new(shape: &Convolution, slots: usize, baby: usize) -> Result<Self, ProtocolError> {
+    pub fn new(shape: &Convolution, slots: usize, baby: usize) -> Result<Self> {
         Self::of(shape, slots, Kernel::BabyStepGiantStep { baby })
     }
 
@@ -90,7 +90,7 @@ impl Packing {
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape is degenerate, no cut of the image into frames fits the slots, the kernel is
     /// not one for this shape, or its `baby` does not divide the number of diagonals.
-    pub fn of(shape: &Convolution, slots: usize, kernel: Kernel) -> Result<Self, ProtocolError> {
+    pub fn of(shape: &Convolution, slots: usize, kernel: Kernel) -> Result<Self> {
         Self::of_samples(shape, slots, kernel, Samples::ONE)
     }
 
@@ -98,12 +98,7 @@ impl Packing {
     ///
     /// # Errors
     /// As [`Self::of`]; also if a sample has fewer than two slots.
-    pub fn of_samples(
-        shape: &Convolution,
-        slots: usize,
-        kernel: Kernel,
-        samples: Samples,
-    ) -> Result<Self, ProtocolError> {
+    pub fn of_samples(shape: &Convolution, slots: usize, kernel: Kernel, samples: Samples) -> Result<Self> {
         let slots = samples.slots(slots);
         let outputs = shape.output_image()?;
         let images = if let Kernel::Batched { images } = kernel { images } else { 1 };
@@ -133,7 +128,7 @@ impl Packing {
     ///
     /// # Errors
     /// As [`Self::of_samples`].
-    pub fn choices(shape: &Convolution, slots: usize, samples: Samples) -> Result<Vec<Self>, ProtocolError> {
+    pub fn choices(shape: &Convolution, slots: usize, samples: Samples) -> Result<Vec<Self>> {
         let of = |kernel| Self::of_samples(shape, slots, kernel, samples);
         let first = of(Kernel::BabyStepGiantStep { baby: 1 })?;
         Kernel::choices(shape, first.diagonals()).into_iter().map(of).collect()
@@ -143,7 +138,7 @@ impl Packing {
     ///
     /// # Errors
     /// As [`Self::of`].
-    pub fn all(shape: &Convolution, slots: usize) -> Result<Vec<Self>, ProtocolError> {
+    pub fn all(shape: &Convolution, slots: usize) -> Result<Vec<Self>> {
         let first = Self::new(shape, slots, 1)?;
         let kernels = Kernel::all(shape, first.diagonals());
         kernels.into_iter().map(|kernel| Self::of(shape, slots, kernel)).collect()

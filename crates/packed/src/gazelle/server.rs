@@ -5,7 +5,7 @@ use lanner_bfv::{Multiplier, MultiplierForm, NoiseBound, Parameters, SlotEncoder
 use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{ClientKeys, LayerWeights, ProtocolError, WeightForm, galois_element, moduli};
+use lanner_step::{ClientKeys, LayerWeights, ProtocolError, Result, WeightForm, galois_element, moduli};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
@@ -69,13 +69,13 @@ impl LinearMap {
         prime: u64,
         weights: LayerWeights<'_>,
         bias: &[i64],
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let shape = packing.shape();
         if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
             return Err(ProtocolError::Shape { what: "weights of a linear layer" });
         }
         let (encoder, ring) = (SlotEncoder::new(parameters, prime)?, Ring::Prime(prime));
-        let encode = |index| -> Result<Multiplier, ProtocolError> {
+        let encode = |index| -> Result<Multiplier> {
             let compact = match packing.weighting(index, &weights) {
                 Weighting::Slots(slots) => {
                     let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
@@ -116,7 +116,7 @@ impl LinearMap {
     }
 
     /// The server's share of the output: the client gets `y - r`, so the server keeps `r` and the bias.
-    pub(crate) fn share(&self, masks: &Masks) -> Result<Share, ProtocolError> {
+    pub(crate) fn share(&self, masks: &Masks) -> Result<Share> {
         Ok(self.layout.unpack(&masks.slots())?.add(&self.bias)?)
     }
 
@@ -139,7 +139,7 @@ impl ServerLayer {
         prime: u64,
         weights: &[i64],
         bias: &[i64],
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         Self::in_form(WeightForm::Evaluation, packing, parameters, prime, weights.into(), bias)
     }
 
@@ -154,7 +154,7 @@ impl ServerLayer {
         prime: u64,
         weights: LayerWeights<'_>,
         bias: &[i64],
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let noise: NoiseBound = output_noise(&packing, parameters, prime)?;
         let [inputs, _] = packing.ciphertexts();
         let exchange = ServerExchange::new(parameters, prime, inputs, noise)?;
@@ -179,7 +179,7 @@ impl ServerLayer {
         channel: &mut dyn Channel,
         keys: &ClientKeys,
         rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial, ProtocolError> {
+    ) -> Result<ServerMaterial> {
         let inputs = self.exchange.receive_ahead(channel)?;
         let scheme = EncryptedSlots::new(self.exchange.parameters(), &keys.evaluation);
         let evaluated = self.map.apply(&scheme, &inputs)?;
@@ -207,7 +207,7 @@ impl ServerLayer {
         channel: &mut dyn Channel,
         material: ServerMaterial,
         share: &Share,
-    ) -> Result<Share, ProtocolError> {
+    ) -> Result<Share> {
         let slots = self.map.layout.pack(share)?;
         let mut inputs = Vec::with_capacity(slots.len());
         for slots in slots {

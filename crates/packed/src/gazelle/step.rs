@@ -5,8 +5,8 @@ use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, KeyUse, Known, LayerWeights, Memory,
-    ModelParts, Needs, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType,
-    WeightForm, Work,
+    ModelParts, Needs, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WeightForm,
+    Work,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl Spec for Linear {
         Some(&self.shape)
     }
 
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let ring = Ring::Prime(self.prime);
         ValueType::only(inputs, ring, self.samples.times(self.shape.inputs()))?;
         Ok(ValueType::shared(ring, self.samples.times(self.shape.outputs()?), Known::SERVER))
@@ -56,7 +56,7 @@ impl Spec for Linear {
         Some(Self { samples, ..self.clone() })
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         let (set, prime, parameters) = (self.set, self.prime, sets.get(self.set)?.clone());
         let packing = Packing::of_samples(&self.shape, parameters.degree(), self.kernel, self.samples)?;
         let sealing = sealing(&parameters, prime, output_noise(&packing, &parameters, prime)?)?;
@@ -75,11 +75,11 @@ struct BuiltLinear {
 }
 
 impl Built for BuiltLinear {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(needs(self.set, &self.packing))
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         let Self { parameters, packing, prime, .. } = self;
         Ok(StepCost {
             offline: offline_cost(packing, parameters, *prime)?,
@@ -87,12 +87,12 @@ impl Built for BuiltLinear {
         })
     }
 
-    fn answers(&self) -> Result<Answers, ProtocolError> {
+    fn answers(&self) -> Result<Answers> {
         let [_, outputs] = self.packing.ciphertexts();
         Ok(Answers { ciphertexts: outputs as u64, each: self.sealing.distance() })
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let material = halves(self.packing.ciphertexts(), &self.parameters, self.sealing);
         Ok(material.beside(weights_memory(&self.packing, &self.parameters, self.prime, self.form)?))
     }
@@ -124,7 +124,7 @@ impl Step<Server> for OfSet<ServerLayer> {
     type Request = ();
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         server: &mut Server,
         (): (),
         _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ServerMaterial, Option<Value>)> {
         let material = self.layer.offline(channel, server.keys.get(self.set)?, &mut server.rng)?;
         let share = material.share().clone();
         Ok((material, Some(Value::Shared(share))))
@@ -148,12 +148,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         self.layer.decode(reader)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
         self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }
@@ -189,7 +184,7 @@ pub(crate) fn weights_memory(
     parameters: &Parameters,
     prime: u64,
     form: WeightForm,
-) -> Result<Memory, ProtocolError> {
+) -> Result<Memory> {
     let model = ServerLayer::bytes(packing, parameters, prime, form);
     Ok(Memory { model, working: working_bytes(packing, parameters)?, ..Memory::default() })
 }

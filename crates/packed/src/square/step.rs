@@ -5,8 +5,8 @@ use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, ProtocolError, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType,
-    WeightForm, Work, limb,
+    ModelParts, Needs, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WeightForm,
+    Work, limb,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct SquareLinear {
 }
 
 impl Spec for Square {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let ring = Ring::Prime(self.prime);
         ValueType::only_known(inputs, ring, self.values)?;
         Ok(ValueType::shared(ring, self.values, Known::SERVER))
@@ -55,7 +55,7 @@ impl Spec for Square {
         Some(Self { values: samples.times(self.values), ..*self })
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         BuiltSquare::of(Target::Shares(self.values), self.prime, self.set, sets)
     }
 }
@@ -65,7 +65,7 @@ impl Spec for SquareLinear {
         Some(&self.shape)
     }
 
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let ring = Ring::Prime(self.prime);
         ValueType::only_known(inputs, ring, self.samples.times(self.shape.inputs()))?;
         Ok(ValueType::shared(ring, self.samples.times(self.shape.outputs()?), Known::SERVER))
@@ -79,7 +79,7 @@ impl Spec for SquareLinear {
         Some(Self { samples, ..self.clone() })
     }
 
-    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         let degree = sets.get(self.set)?.degree();
         let packing = Packing::of_samples(&self.shape, degree, self.kernel, self.samples)?;
         BuiltSquare::of(Target::Layer(Box::new(packing)), self.prime, self.set, sets)
@@ -97,12 +97,7 @@ struct BuiltSquare {
 }
 
 impl BuiltSquare {
-    fn of(
-        target: Target,
-        prime: u64,
-        set: ParameterSet,
-        sets: &Sets,
-    ) -> Result<Box<dyn Built>, ProtocolError> {
+    fn of(target: Target, prime: u64, set: ParameterSet, sets: &Sets) -> Result<Box<dyn Built>> {
         let parameters = sets.get(set)?.clone();
         let sealing = sealing(&parameters, prime, target.noise(&parameters, prime)?)?;
         Ok(Box::new(Self { set, parameters, target, prime, sealing, form: WeightForm::Coefficient }))
@@ -110,26 +105,26 @@ impl BuiltSquare {
 }
 
 impl Built for BuiltSquare {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
+    fn needs(&self) -> Result<Needs> {
         Ok(match &self.target {
             Target::Shares(_) => Needs { keys: Some((self.set, [].into())), ..Needs::default() },
             Target::Layer(packing) => gazelle::needs(self.set, packing),
         })
     }
 
-    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
         Ok(StepCost {
             offline: self.target.offline_cost(&self.parameters, self.prime)?,
             online: self.target.online_cost(&self.parameters, self.prime)?,
         })
     }
 
-    fn answers(&self) -> Result<Answers, ProtocolError> {
+    fn answers(&self) -> Result<Answers> {
         let [_, outputs] = self.target.ciphertexts(&self.parameters);
         Ok(Answers { ciphertexts: outputs as u64, each: self.sealing.distance() })
     }
 
-    fn memory(&self) -> Result<Memory, ProtocolError> {
+    fn memory(&self) -> Result<Memory> {
         let [inputs, outputs] = self.target.ciphertexts(&self.parameters);
         let mut material = halves([inputs, outputs], &self.parameters, self.sealing);
         // The server also keeps its own share, once for the two inputs that carry it: ready to multiply with its coefficients, and to add.
@@ -186,7 +181,7 @@ impl Step<Server> for OfSet<ServerSquare> {
     type Request = ();
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
         Ok(())
     }
 
@@ -196,7 +191,7 @@ impl Step<Server> for OfSet<ServerSquare> {
         server: &mut Server,
         (): (),
         known: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ServerMaterial, Option<Value>)> {
         let keys = server.keys.get(self.set)?;
         let material = self.layer.offline(channel, keys, known.share()?, &mut server.rng)?;
         let share = material.share().clone();
@@ -211,12 +206,7 @@ impl Step<Server> for OfSet<ServerSquare> {
         self.layer.decode(reader)
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        _: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, _: &Inputs) -> Result<Value> {
         self.layer.online(channel, material).map(Value::Shared)
     }
 }

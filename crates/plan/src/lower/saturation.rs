@@ -93,7 +93,7 @@ impl Planner<'_> {
         let sum = local::SumPool { windows: rows(1, groups), ring: COUNTS };
         let sum = self.push(SATURATION, vec![any], sum)?;
         let sum = self.reshare(SATURATION, sum)?;
-        let sign = yao::Positive { classes: 1, from: COUNTS, guard: 0, samples: Samples::ONE };
+        let sign = yao::Scores::new(1, yao::AboveZero {}, COUNTS, 0);
         self.push(SATURATION, vec![sum], sign).map(Some)
     }
 }

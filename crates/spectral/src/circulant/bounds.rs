@@ -1,7 +1,7 @@
 //! Bounds on noise in place of ciphertexts: what an algorithm will leave, before anything is encrypted.
 
 use lanner_bfv::{NoiseBound, Parameters};
-use lanner_step::{ProtocolError, Rotation};
+use lanner_step::{Result, Rotation};
 
 use super::SlotScheme;
 
@@ -24,20 +24,20 @@ impl SlotScheme for Bounds {
     type Ciphertext = NoiseBound;
     type Multiplier = ();
 
-    fn multiplier(&self, _: &[u64]) -> Result<(), ProtocolError> {
+    fn multiplier(&self, _: &[u64]) -> Result<()> {
         Ok(())
     }
 
-    fn rotate(&self, x: &NoiseBound, _: Rotation) -> Result<NoiseBound, ProtocolError> {
+    fn rotate(&self, x: &NoiseBound, _: Rotation) -> Result<NoiseBound> {
         Ok(x.switched_key_at(&self.parameters, self.limbs))
     }
 
-    fn add_assign(&self, sum: &mut NoiseBound, x: &NoiseBound) -> Result<(), ProtocolError> {
+    fn add_assign(&self, sum: &mut NoiseBound, x: &NoiseBound) -> Result<()> {
         *sum = sum.plus(*x);
         Ok(())
     }
 
-    fn multiply(&self, x: &NoiseBound, (): &()) -> Result<NoiseBound, ProtocolError> {
+    fn multiply(&self, x: &NoiseBound, (): &()) -> Result<NoiseBound> {
         Ok(x.multiplied(&self.parameters, self.t))
     }
 }

@@ -1,7 +1,7 @@
 //! The scheme that is meant: slots of BFV ciphertexts, at any number of limbs.
 
 use lanner_bfv::{Ciphertext, EvaluationKeys, Evaluator, Multiplier, SlotEncoder};
-use lanner_step::{ProtocolError, Rotation, galois_element};
+use lanner_step::{Result, Rotation, galois_element};
 
 use super::SlotScheme;
 
@@ -26,20 +26,20 @@ impl SlotScheme for EncryptedSlots<'_> {
     type Ciphertext = Ciphertext;
     type Multiplier = Multiplier;
 
-    fn multiplier(&self, values: &[u64]) -> Result<Multiplier, ProtocolError> {
+    fn multiplier(&self, values: &[u64]) -> Result<Multiplier> {
         Ok(self.encoder.compact_multiplier(values)?.prepare_at(self.limbs)?)
     }
 
-    fn rotate(&self, x: &Ciphertext, rotation: Rotation) -> Result<Ciphertext, ProtocolError> {
+    fn rotate(&self, x: &Ciphertext, rotation: Rotation) -> Result<Ciphertext> {
         let element = galois_element(rotation, self.encoder.slots())?;
         Ok(self.evaluator.apply(x, element, self.keys)?)
     }
 
-    fn add_assign(&self, sum: &mut Ciphertext, x: &Ciphertext) -> Result<(), ProtocolError> {
+    fn add_assign(&self, sum: &mut Ciphertext, x: &Ciphertext) -> Result<()> {
         Ok(self.evaluator.add_assign(sum, x)?)
     }
 
-    fn multiply(&self, x: &Ciphertext, factor: &Multiplier) -> Result<Ciphertext, ProtocolError> {
+    fn multiply(&self, x: &Ciphertext, factor: &Multiplier) -> Result<Ciphertext> {
         Ok(self.evaluator.mul_plain(x, factor)?)
     }
 }

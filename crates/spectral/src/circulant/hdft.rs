@@ -4,7 +4,7 @@
 //! whose results are added sum each copy up: value `c` of the transform.
 
 use lanner_ring::Dft;
-use lanner_step::{ProtocolError, Rotation};
+use lanner_step::{Result, Rotation};
 
 use super::{Counted, Operations, SlotScheme};
 
@@ -89,7 +89,7 @@ impl Hdft {
         scheme: &mut Counted<'_, S>,
         stacked: &S::Ciphertext,
         twiddles: &S::Multiplier,
-    ) -> Result<S::Ciphertext, ProtocolError> {
+    ) -> Result<S::Ciphertext> {
         let product = scheme.multiply(stacked, twiddles)?;
         scheme.fold(product, &self.rotations())
     }

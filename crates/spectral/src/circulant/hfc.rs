@@ -15,7 +15,7 @@
 //! before the input blocks, the `Q` slots from any of the first `k` on hold all blocks once. So `Q` is the power of two from `ceil(I/k) + k - 1` on.
 
 use lanner_ring::Dft;
-use lanner_step::{ProtocolError, Rotation};
+use lanner_step::{ProtocolError, Result, Rotation};
 
 use super::hdft::{halves, stack};
 use super::{BlockCirculant, Counted, Digit, Hdft, Operations, SlotScheme};
@@ -43,7 +43,7 @@ impl Hfc {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless one ciphertext holds the `k` copies that HDFT takes.
-    pub fn new(inputs: usize, outputs: usize, block: usize, slots: usize) -> Result<Self, ProtocolError> {
+    pub fn new(inputs: usize, outputs: usize, block: usize, slots: usize) -> Result<Self> {
         let powers = block.is_power_of_two() && block > 1 && slots.is_power_of_two();
         if inputs == 0 || outputs == 0 || inputs > slots || block > slots || !powers {
             return Err(NO_LAYER);
@@ -150,7 +150,7 @@ impl Hfc {
         scheme: &S,
         transform: &Dft,
         weights: &BlockCirculant,
-    ) -> Result<HfcFactors<S::Multiplier>, ProtocolError> {
+    ) -> Result<HfcFactors<S::Multiplier>> {
         let blocks = [self.outputs, self.inputs].map(|side| side.div_ceil(self.block));
         if weights.blocks() != blocks || weights.taps() != 1 || weights.block() != self.block {
             return Err(ProtocolError::Shape { what: "weights of a circulant layer" });
@@ -188,7 +188,7 @@ impl Hfc {
         scheme: &mut Counted<'_, S>,
         input: &S::Ciphertext,
         factors: &HfcFactors<S::Multiplier>,
-    ) -> Result<Vec<S::Ciphertext>, ProtocolError> {
+    ) -> Result<Vec<S::Ciphertext>> {
         let stacked = scheme.fold(input.clone(), &self.stacking())?;
         let spectral = self.forward().apply(scheme, &stacked, &factors.forward)?;
         let mut output = |weights: &S::Multiplier| {

@@ -1,6 +1,6 @@
 //! What the algorithms need of an encryption of slots, and the count of what they do with it.
 
-use lanner_step::{ProtocolError, Rotation};
+use lanner_step::{ProtocolError, Result, Rotation};
 
 use super::Operations;
 
@@ -15,29 +15,25 @@ pub trait SlotScheme {
     ///
     /// # Errors
     /// If there are not as many values as slots, or one is too large.
-    fn multiplier(&self, values: &[u64]) -> Result<Self::Multiplier, ProtocolError>;
+    fn multiplier(&self, values: &[u64]) -> Result<Self::Multiplier>;
 
     /// The slots of `x`, rotated.
     ///
     /// # Errors
     /// If a key is missing.
-    fn rotate(&self, x: &Self::Ciphertext, rotation: Rotation) -> Result<Self::Ciphertext, ProtocolError>;
+    fn rotate(&self, x: &Self::Ciphertext, rotation: Rotation) -> Result<Self::Ciphertext>;
 
     /// Makes `sum` the sum of both.
     ///
     /// # Errors
     /// If they do not fit together.
-    fn add_assign(&self, sum: &mut Self::Ciphertext, x: &Self::Ciphertext) -> Result<(), ProtocolError>;
+    fn add_assign(&self, sum: &mut Self::Ciphertext, x: &Self::Ciphertext) -> Result<()>;
 
     /// The product, slot by slot.
     ///
     /// # Errors
     /// If they do not fit together.
-    fn multiply(
-        &self,
-        x: &Self::Ciphertext,
-        factor: &Self::Multiplier,
-    ) -> Result<Self::Ciphertext, ProtocolError>;
+    fn multiply(&self, x: &Self::Ciphertext, factor: &Self::Multiplier) -> Result<Self::Ciphertext>;
 }
 
 /// A scheme whose operations are counted.
@@ -63,7 +59,7 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     ///
     /// # Errors
     /// The scheme's.
-    pub fn rotate(&mut self, x: &S::Ciphertext, rotation: Rotation) -> Result<S::Ciphertext, ProtocolError> {
+    pub fn rotate(&mut self, x: &S::Ciphertext, rotation: Rotation) -> Result<S::Ciphertext> {
         self.operations.rotations += 1;
         self.scheme.rotate(x, rotation)
     }
@@ -72,7 +68,7 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     ///
     /// # Errors
     /// The scheme's.
-    pub fn add_assign(&mut self, sum: &mut S::Ciphertext, x: &S::Ciphertext) -> Result<(), ProtocolError> {
+    pub fn add_assign(&mut self, sum: &mut S::Ciphertext, x: &S::Ciphertext) -> Result<()> {
         self.operations.additions += 1;
         self.scheme.add_assign(sum, x)
     }
@@ -81,11 +77,7 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     ///
     /// # Errors
     /// The scheme's.
-    pub fn multiply(
-        &mut self,
-        x: &S::Ciphertext,
-        factor: &S::Multiplier,
-    ) -> Result<S::Ciphertext, ProtocolError> {
+    pub fn multiply(&mut self, x: &S::Ciphertext, factor: &S::Multiplier) -> Result<S::Ciphertext> {
         self.operations.multiplications += 1;
         self.scheme.multiply(x, factor)
     }
@@ -94,11 +86,7 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     ///
     /// # Errors
     /// The scheme's.
-    pub fn fold(
-        &mut self,
-        mut sum: S::Ciphertext,
-        rotations: &[Rotation],
-    ) -> Result<S::Ciphertext, ProtocolError> {
+    pub fn fold(&mut self, mut sum: S::Ciphertext, rotations: &[Rotation]) -> Result<S::Ciphertext> {
         for rotation in rotations {
             let rotated = self.rotate(&sum, *rotation)?;
             self.add_assign(&mut sum, &rotated)?;
@@ -113,8 +101,8 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     pub fn sum(
         &mut self,
         terms: usize,
-        mut term: impl FnMut(&mut Self, usize) -> Result<S::Ciphertext, ProtocolError>,
-    ) -> Result<S::Ciphertext, ProtocolError> {
+        mut term: impl FnMut(&mut Self, usize) -> Result<S::Ciphertext>,
+    ) -> Result<S::Ciphertext> {
         if terms == 0 {
             return Err(ProtocolError::Shape { what: "a sum of nothing" });
         }

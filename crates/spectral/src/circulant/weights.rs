@@ -1,7 +1,7 @@
 //! Weights that are circulant in blocks (section 2.4), found in dense integers.
 
 use lanner_ring::Dft;
-use lanner_step::{Convolution, ProtocolError};
+use lanner_step::{Convolution, ProtocolError, Result};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Weights whose outputs and inputs, channels of a convolution, are cut into blocks of `k`, such that at each place of the kernel, in each block, the weight
@@ -25,7 +25,7 @@ impl BlockCirculant {
     /// # Errors
     /// [`ProtocolError::Shape`] unless they are circulant in such blocks, to the last bit; if `block` is zero, there are groups, or the number of weights is
     /// another.
-    pub fn of(shape: &Convolution, weights: &[i64], block: usize) -> Result<Self, ProtocolError> {
+    pub fn of(shape: &Convolution, weights: &[i64], block: usize) -> Result<Self> {
         shape.output_image()?;
         if block == 0 || shape.groups != 1 || weights.len() != shape.weights() {
             return Err(ProtocolError::Shape { what: "weights of circulant blocks" });
@@ -50,7 +50,7 @@ impl BlockCirculant {
     ///
     /// # Errors
     /// As [`Self::of`], if weights are not circulant in blocks of two or more.
-    pub fn largest(shape: &Convolution, weights: &[i64]) -> Result<Self, ProtocolError> {
+    pub fn largest(shape: &Convolution, weights: &[i64]) -> Result<Self> {
         let most = shape.out_channels.min(shape.in_channels).max(1).ilog2();
         let found = (1..=most).rev().find_map(|bits| Self::of(shape, weights, 1 << bits).ok());
         found.ok_or(ProtocolError::Shape { what: "weights that are not circulant in blocks" })
@@ -78,7 +78,7 @@ impl BlockCirculant {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless the transform has the size of a block.
-    pub fn spectrum(&self, transform: &Dft) -> Result<Spectrum<'_>, ProtocolError> {
+    pub fn spectrum(&self, transform: &Dft) -> Result<Spectrum<'_>> {
         if transform.size() != self.block {
             return Err(ProtocolError::Shape { what: "a transform and circulant blocks" });
         }

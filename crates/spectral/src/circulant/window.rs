@@ -1,6 +1,6 @@
 //! Sums over windows of any length.
 
-use lanner_step::{ProtocolError, Rotation};
+use lanner_step::{ProtocolError, Result, Rotation};
 
 use super::hdft::turn;
 use super::{Counted, Operations, SlotScheme};
@@ -45,7 +45,7 @@ impl Window {
         self,
         scheme: &mut Counted<'_, S>,
         x: S::Ciphertext,
-    ) -> Result<S::Ciphertext, ProtocolError> {
+    ) -> Result<S::Ciphertext> {
         let (mut doubled, mut sum) = (x, None);
         for bit in 0..=self.count.ilog2() {
             if bit > 0 {

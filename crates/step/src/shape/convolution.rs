@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ProtocolError;
+use crate::{ProtocolError, Result};
 
 /// A two-dimensional convolution over `in_channels x height x width`; a fully connected layer is the case of one pixel.
 ///
@@ -66,7 +66,7 @@ impl Convolution {
     /// # Errors
     /// [`ProtocolError::Shape`] if a dimension is zero, the kernel exceeds the padded image, or the channels do not divide
     /// into the groups.
-    pub fn output_image(&self) -> Result<[usize; 2], ProtocolError> {
+    pub fn output_image(&self) -> Result<[usize; 2]> {
         let sizes = [self.image, self.kernel, self.strides, self.dilations];
         let counts = [self.in_channels, self.out_channels, self.groups];
         let divides = |channels: usize| channels.is_multiple_of(self.groups);
@@ -95,7 +95,7 @@ impl Convolution {
     ///
     /// # Errors
     /// As [`Self::output_image`].
-    pub fn outputs(&self) -> Result<usize, ProtocolError> {
+    pub fn outputs(&self) -> Result<usize> {
         let [height, width] = self.output_image()?;
         Ok(self.out_channels * height * width)
     }
@@ -110,7 +110,7 @@ impl Convolution {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths do not fit the shape.
-    pub fn apply(&self, weights: &[i64], input: &[i64]) -> Result<Vec<i64>, ProtocolError> {
+    pub fn apply(&self, weights: &[i64], input: &[i64]) -> Result<Vec<i64>> {
         let [height, width] = self.output_image()?;
         if weights.len() != self.weights() || input.len() != self.inputs() {
             return Err(ProtocolError::Shape { what: "convolution operands" });

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ProtocolError, Samples, Work};
+use crate::{ProtocolError, Result, Samples, Work};
 
 /// Sliding windows over the last two axes of `channels x height x width`; padding lies outside and holds no element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Windows {
     ///
     /// # Errors
     /// As [`Self::groups`].
-    pub fn count(&self) -> Result<usize, ProtocolError> {
+    pub fn count(&self) -> Result<usize> {
         Ok(self.channels * self.positions(0)? * self.positions(1)?)
     }
 
@@ -72,7 +72,7 @@ impl Windows {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if a size is zero, or a window is larger than the padded image or may lie in padding alone.
-    pub fn groups(&self) -> Result<Vec<Vec<usize>>, ProtocolError> {
+    pub fn groups(&self) -> Result<Vec<Vec<usize>>> {
         let [rows, columns] = [self.axis(0)?, self.axis(1)?];
         let [height, width] = self.image;
         let pixel = |channel: usize, y: &usize, x: &usize| (channel * height + y) * width + x;
@@ -92,7 +92,7 @@ impl Windows {
     ///
     /// # Errors
     /// As [`Self::groups`].
-    pub fn filled_groups(&self) -> Result<Vec<Vec<usize>>, ProtocolError> {
+    pub fn filled_groups(&self) -> Result<Vec<Vec<usize>>> {
         let mut groups = self.groups()?;
         for group in &mut groups {
             let first = group[0];
@@ -106,7 +106,7 @@ impl Windows {
     ///
     /// # Errors
     /// As [`Self::groups`].
-    pub fn place_by_place(&self) -> Result<Vec<usize>, ProtocolError> {
+    pub fn place_by_place(&self) -> Result<Vec<usize>> {
         if self.are_elements() {
             return Ok((0..self.inputs()).collect());
         }
@@ -115,7 +115,7 @@ impl Windows {
     }
 
     /// Window positions along one axis.
-    fn positions(&self, axis: usize) -> Result<usize, ProtocolError> {
+    fn positions(&self, axis: usize) -> Result<usize> {
         let (size, kernel, stride) = (self.image[axis], self.kernel[axis], self.strides[axis]);
         let (before, after) = (self.pads[axis], self.pads[axis + 2]);
         let positive = size != 0 && kernel != 0 && stride != 0 && self.channels != 0;
@@ -126,7 +126,7 @@ impl Windows {
     }
 
     /// For each window position along one axis, the real indices it covers.
-    fn axis(&self, axis: usize) -> Result<Vec<Vec<usize>>, ProtocolError> {
+    fn axis(&self, axis: usize) -> Result<Vec<Vec<usize>>> {
         let (size, kernel, stride) = (self.image[axis], self.kernel[axis], self.strides[axis]);
         let (positions, before) = (self.positions(axis)?, self.pads[axis]);
         let covered = |position: usize| {

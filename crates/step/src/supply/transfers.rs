@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::{Cost, Party, ProtocolError, kind};
+use crate::{Cost, Party, ProtocolError, Result, kind};
 
 /// A party's sources: it is the sender in one and the receiver in the other, with independent deltas.
 pub struct Transfers {
@@ -34,7 +34,7 @@ impl Transfers {
         party: Party,
         sets: [Parameters; 2],
         rng: &mut R,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         Self::begin(channel, party, sets, false, rng)
     }
 
@@ -48,7 +48,7 @@ impl Transfers {
         party: Party,
         sets: [Parameters; 2],
         rng: &mut R,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         Self::begin(channel, party, sets, true, rng)
     }
 
@@ -58,7 +58,7 @@ impl Transfers {
         [of_client, of_server]: [Parameters; 2],
         salted: bool,
         rng: &mut R,
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let [sent, received] = match party {
             Party::Client => [of_client, of_server],
             Party::Server => [of_server, of_client],
@@ -89,7 +89,7 @@ impl Transfers {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] without [`Self::setup_with_salt`].
-    pub fn key_salt(&self, of_client: Block) -> Result<Block, ProtocolError> {
+    pub fn key_salt(&self, of_client: Block) -> Result<Block> {
         let of_server =
             self.key_salt.ok_or(ProtocolError::Shape { what: "the server's salt of comparison keys" })?;
         let hash = Sha256::new_with_prefix("lanner comparison keys v1").chain_update(of_server.to_bytes());
@@ -103,7 +103,7 @@ fn exchange_key_salt<R: CryptoRng + ?Sized>(
     channel: &mut dyn Channel,
     party: Party,
     rng: &mut R,
-) -> Result<Block, ProtocolError> {
+) -> Result<Block> {
     let mut bytes = [0; Block::BYTES];
     match party {
         Party::Client => channel.receive_into(kind::KEY_SALT, &mut bytes)?,
@@ -134,11 +134,7 @@ impl Transfers {
     ///
     /// # Errors
     /// As [`Self::setup`].
-    pub fn both_ways(
-        &mut self,
-        channel: &mut dyn Channel,
-        count: usize,
-    ) -> Result<Correlations, ProtocolError> {
+    pub fn both_ways(&mut self, channel: &mut dyn Channel, count: usize) -> Result<Correlations> {
         let [mut sent, mut received] = [(); 2].map(|()| Zeroizing::new(Vec::with_capacity(count)));
         let mut choices = Bits::default();
         for sender in [Party::Client, Party::Server] {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use lanner_primitives::{Block, parallel};
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits_to, packed_len, unpack_bits};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
@@ -90,11 +90,7 @@ fn column_keys(part: &Part, shape: TableShape, offsets: &[Block], values: Range<
 }
 
 impl LookupPlaces {
-    pub(crate) fn new(
-        source: &mut Source<'_>,
-        values: usize,
-        shape: TableShape,
-    ) -> Result<Self, ProtocolError> {
+    pub(crate) fn new(source: &mut Source<'_>, values: usize, shape: TableShape) -> Result<Self> {
         let width = shape.place_bits as usize;
         let mut random = Zeroizing::new(vec![0; values]);
         let empty = |_| Zeroizing::new(Vec::with_capacity(values));
@@ -124,11 +120,7 @@ impl LookupPlaces {
 }
 
 impl LookupKeys {
-    pub(crate) fn new(
-        source: &mut Source<'_>,
-        values: usize,
-        shape: TableShape,
-    ) -> Result<Self, ProtocolError> {
+    pub(crate) fn new(source: &mut Source<'_>, values: usize, shape: TableShape) -> Result<Self> {
         let (width, rows) = (shape.place_bits as usize, shape.rows());
         let multiples = multiples(source.delta(), shape.place_bits);
         let empty = |bits| Zeroizing::new(vec![0; packed_len(values * rows, bits)]);

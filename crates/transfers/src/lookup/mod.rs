@@ -31,7 +31,7 @@ use lanner_wire::packed_len;
 pub(super) use material::{LookupKeys, LookupPlaces};
 pub(super) use roles::ScaledPlaces;
 
-use lanner_step::ProtocolError;
+use lanner_step::{ProtocolError, Result};
 
 use super::lanes::mask;
 
@@ -81,7 +81,7 @@ impl Table {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there is none or too many of something.
-    pub fn new(place_bits: u32, columns: Vec<(u32, Vec<u64>)>) -> Result<Self, ProtocolError> {
+    pub fn new(place_bits: u32, columns: Vec<(u32, Vec<u64>)>) -> Result<Self> {
         let refuse = Err(ProtocolError::Shape { what: "the table of a lookup" });
         let fits =
             |(bits, entries): &(u32, Vec<u64>)| (1..=62).contains(bits) && entries.len() == 1 << place_bits;

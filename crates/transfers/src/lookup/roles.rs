@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner_primitives::{Ring, parallel};
-use lanner_step::ProtocolError;
+use lanner_step::Result;
 use lanner_wire::{ChannelError, DecodeError, Reader, pack_bits, pack_bits_to, packed_len, unpack_bits};
 use zeroize::Zeroizing;
 
@@ -46,7 +46,7 @@ impl Role for ChoosingPlaces {
         pack_bits(&flips, self.own.shape.place_bits)
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         let (shape, rows) = (self.own.shape, self.own.shape.rows());
         for (keys, bits) in self.own.keys.iter_mut().zip(shape.columns()) {
             let replies = message.bytes(packed_len(self.places.len() * rows, bits));
@@ -126,7 +126,7 @@ impl Role for ReplyingPlaces {
         message
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         self.flips = packed(message, self.places.len(), self.keys.shape.place_bits)?;
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Role for ScaledPlaces {
         message
     }
 
-    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<()> {
         if !self.is_open || self.is_first {
             self.replying.hear(message)?;
         }

@@ -1,7 +1,7 @@
 //! What the circuit computes, in the clear too: known to both parties.
 
 use lanner_gc::library::{self, Sharing};
-use lanner_step::{Likely, ProtocolError};
+use lanner_step::{Likely, ProtocolError, Result};
 use lanner_yao::{Reading, Revealed};
 
 use super::Precision;
@@ -10,12 +10,7 @@ use super::Precision;
 ///
 /// # Errors
 /// As [`Precision::new`]; [`ProtocolError::Shape`] for a score beyond 64 bits.
-pub fn likeliest<S: Copy + TryInto<i64>>(
-    scores: &[S],
-    digits: u32,
-    scale: f64,
-    bits: u32,
-) -> Result<Likely, ProtocolError> {
+pub fn likeliest<S: Copy + TryInto<i64>>(scores: &[S], digits: u32, scale: f64, bits: u32) -> Result<Likely> {
     let small = |score: &S| (*score).try_into().map_err(|_| ProtocolError::Shape { what: "a score" });
     let scores = scores.iter().map(small).collect::<Result<Vec<i64>, _>>()?;
     let precision = Precision::new(scores.len(), digits, scale, bits)?;
@@ -28,12 +23,7 @@ pub fn likeliest<S: Copy + TryInto<i64>>(
 ///
 /// # Errors
 /// As [`Precision::new`]; [`ProtocolError::Gc`] if the ring has no circuit.
-pub fn softmax(
-    classes: usize,
-    digits: u32,
-    scale: f64,
-    from: impl Into<Sharing>,
-) -> Result<Revealed, ProtocolError> {
+pub fn softmax(classes: usize, digits: u32, scale: f64, from: impl Into<Sharing>) -> Result<Revealed> {
     let from = from.into();
     let precision = Precision::new(classes, digits, scale, from.value_bits())?;
     let exponential = precision.exponential()?;

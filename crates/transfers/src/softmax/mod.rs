@@ -36,4 +36,4 @@ mod step;
 
 pub use function::{likeliest, softmax};
 pub use precision::{MAX_CLASSES, Precision};
-pub use step::{LabelAndProbability, RingSoftmax};
+pub use step::{Probability, RingSoftmax};

@@ -3,7 +3,7 @@
 use std::f64::consts::{LN_2, LOG2_E};
 
 use lanner_gc::library::Exponential;
-use lanner_step::{MAX_DIGITS, ProtocolError};
+use lanner_step::{MAX_DIGITS, ProtocolError, Result};
 
 use super::mantissa::{Shape, mantissa, power_of_two};
 
@@ -43,7 +43,7 @@ impl Precision {
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are 2 to [`MAX_CLASSES`] classes, 1 to [`MAX_DIGITS`] digits and 2 to 64 bits, and unless the scale
     /// is positive and finite.
-    pub fn new(classes: usize, digits: u32, scale: f64, bits: u32) -> Result<Self, ProtocolError> {
+    pub fn new(classes: usize, digits: u32, scale: f64, bits: u32) -> Result<Self> {
         let unfit = |what| Err(ProtocolError::Shape { what });
         if !(2..=MAX_CLASSES).contains(&classes) {
             return unfit("classes of a softmax");
@@ -133,7 +133,7 @@ impl Precision {
     ///
     /// # Errors
     /// [`ProtocolError::Gc`]; never for widths that were accepted.
-    pub fn exponential(&self) -> Result<Exponential, ProtocolError> {
+    pub fn exponential(&self) -> Result<Exponential> {
         let mantissa = mantissa(self.shape, self.fraction);
         Ok(Exponential::new(self.width, self.factor, self.cut, mantissa)?)
     }

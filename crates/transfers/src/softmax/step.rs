@@ -2,33 +2,24 @@
 
 use lanner_gc::library::Sharing;
 use lanner_primitives::Ring;
-use lanner_step::{Built, Known, ProtocolError, Samples, Sets, Spec, ValueType, is_zero, softmax_ring};
+use lanner_step::{Built, Known, ProtocolError, Result, Sets, Spec, ValueType, softmax_ring};
+use lanner_yao::{Learnt, Revealed};
 use serde::{Deserialize, Serialize};
 
 use super::{Precision, softmax};
 use crate::Layer;
 
-/// The label and its probability to some decimal digits, which the client learns.
+/// A label and its probability to some decimal digits, of scores by a garbled circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LabelAndProbability {
-    /// Number of scores.
-    pub classes: usize,
+pub struct Probability {
     /// Decimal digits.
     pub digits: u32,
     /// What one unit of a score stands for: finite and above zero.
     pub scale: f64,
-    /// The ring that they are shared in.
-    pub from: Ring,
-    /// Bits of guard below the scores' own.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub guard: u32,
-    /// Samples, each with as many scores.
-    #[serde(default, skip_serializing_if = "Samples::is_one")]
-    pub samples: Samples,
 }
 
 /// The label and its probability to some decimal digits by transfers, as two shared values of [`Self::to`] that are for the client to learn: the
-/// same as [`LabelAndProbability`] gives.
+/// same as [`Probability`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RingSoftmax {
     /// Number of scores.
@@ -42,12 +33,12 @@ pub struct RingSoftmax {
 }
 
 // A checked network's output scale is a number.
-impl Eq for LabelAndProbability {}
+impl Eq for Probability {}
 
 impl Eq for RingSoftmax {}
 
 impl RingSoftmax {
-    fn layer(&self) -> Result<Layer, ProtocolError> {
+    fn layer(&self) -> Result<Layer> {
         let &Self { classes, digits, scale, bits } = self;
         let precision = Precision::new(classes, digits, scale, bits)?;
         Layer::softmax(classes, bits, precision.dropped(), &precision.exponential()?, digits)
@@ -57,34 +48,24 @@ impl RingSoftmax {
     ///
     /// # Errors
     /// As [`softmax_ring`].
-    pub fn to(&self) -> Result<Ring, ProtocolError> {
+    pub fn to(&self) -> Result<Ring> {
         softmax_ring(self.classes, self.digits)
     }
 }
 
-impl Spec for LabelAndProbability {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
-        Ok(ValueType::Revealed)
-    }
-
-    fn of_samples(&self, samples: Samples) -> Option<Self> {
-        Some(Self { samples, ..*self })
-    }
-
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let sharing = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(softmax(self.classes, self.digits, self.scale, sharing)?.of_samples(self.samples)))
+impl Learnt for Probability {
+    fn circuit(&self, classes: usize, from: Sharing) -> Result<Revealed, ProtocolError> {
+        softmax(classes, self.digits, self.scale, from)
     }
 }
 
 impl Spec for RingSoftmax {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         ValueType::only(inputs, Ring::Pow2(self.bits), self.classes)?;
         Ok(ValueType::shared(self.to()?, 2, Known::NOBODY))
     }
 
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
         Ok(Box::new(self.layer()?))
     }
 }

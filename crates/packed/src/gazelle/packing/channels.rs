@@ -1,6 +1,6 @@
 //! Where the channels of a layer lie.
 
-use lanner_step::{Convolution, ProtocolError};
+use lanner_step::{Convolution, ProtocolError, Result};
 
 use crate::gazelle::axis::Axis;
 use crate::gazelle::kernel::Kernel;
@@ -25,12 +25,7 @@ pub(super) struct Channels {
 }
 
 /// Frames that fit half the slots, as few as possible; an axis that is not cut packs no padding, unless `padded`.
-pub(super) fn fit(
-    shape: &Convolution,
-    outputs: [usize; 2],
-    slots: usize,
-    padded: bool,
-) -> Result<[Axis; 2], ProtocolError> {
+pub(super) fn fit(shape: &Convolution, outputs: [usize; 2], slots: usize, padded: bool) -> Result<[Axis; 2]> {
     let cuts = |axis: usize| {
         let cut = |frames| match frames {
             1 if !padded => Axis::whole(shape, axis, outputs[axis]),
@@ -55,12 +50,7 @@ fn block(axes: &[Axis; 2]) -> (usize, usize) {
 }
 
 impl Channels {
-    pub(super) fn new(
-        shape: &Convolution,
-        kernel: Kernel,
-        slots: usize,
-        axes: &[Axis; 2],
-    ) -> Result<Self, ProtocolError> {
+    pub(super) fn new(shape: &Convolution, kernel: Kernel, slots: usize, axes: &[Axis; 2]) -> Result<Self> {
         let (block, block_width) = block(axes);
         let positions = slots / block;
         let right = axes[1].phases();
