@@ -108,7 +108,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
-	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
+	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/rust_uses.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
 	    tools/locked.py tools/sbom.py tools/same_wheel.py tools/version_files.py deploy/health.py tools/endurance
 	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lanner::{AutoOptions, CompileOptions, Model};
 use lanner_graph::{Graph, Policy, Precision, Tensor, Tensors};
 use lanner_plan::{Mode, Plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::{ClientPlan, ServedModel};
+use lanner_transfers::Rounding;
 
 /// A model, as both parties have prepared it, and an input with its true scores.
 pub struct Subject {

@@ -4,7 +4,7 @@
 use lanner_graph::network::FORMAT_VERSION;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_transfers::Rounding;
 use lanner_session::executor::ClientPlan;
 use libfuzzer_sys::fuzz_target;
 

@@ -4,8 +4,8 @@ use lanner_graph::{
     Calibration, CompileError, Graph, Network, Policy, PublicNetwork, Tensors, compile, compile_to, equalised,
 };
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, Saturation, choose, plan_within, promise};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 
 use crate::{CompileOptions, Error, ErrorKind, Result};
 

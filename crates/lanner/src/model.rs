@@ -9,8 +9,8 @@ use lanner_graph::{
 };
 use lanner_plan::Mode;
 use lanner_primitives::Prg;
-use lanner_protocol::nonlinear::softmax::Likely;
-use lanner_protocol::nonlinear::tabula;
+use lanner_tabula as tabula;
+use lanner_transfers::softmax::likeliest;
 use serde::{Deserialize, Serialize};
 
 use crate::auto::{Done, Job};
@@ -290,7 +290,7 @@ impl Model {
             return Err(Error::new(ErrorKind::Input, what));
         }
         let bits = network.accumulator(network.nodes().len()).bits();
-        Ok(Some(Likely::of(scores, digits, self.network.output_scale(), bits)?.probability()))
+        Ok(Some(likeliest(scores, digits, self.network.output_scale(), bits)?.probability()))
     }
 
     /// How far a secure score may be from [`Self::fixed`]'s integer: 0 unless the model rounds faithfully or stochastically, then what `docs/numerics.md`

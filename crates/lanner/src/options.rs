@@ -5,8 +5,8 @@ use lanner_graph::{
 };
 use lanner_net::NetworkProfile;
 use lanner_plan::{Limits, Mode, Objective, Prices, Samples};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use serde::Deserialize;
 
 use crate::estimate::link;

@@ -5,9 +5,9 @@ mod precision;
 use lanner_graph::network::{Features, InputScale, NetworkInput};
 use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
 use lanner_plan::{Account, Action, BuiltStep, Mode};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::{Memory, ValueType};
+use lanner_step::{Memory, ValueType};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use serde_json::{Value, json};
 
 use crate::{Manifest, Result};

@@ -2,8 +2,7 @@
 
 use lanner_graph::FixedOp;
 use lanner_graph::elementwise::{FixedClip, FixedLeakyRelu};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::{Function, Slope};
+use lanner_step::{Function, Slope, Windows};
 
 use crate::lower::windows;
 

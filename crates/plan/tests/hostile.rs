@@ -1,11 +1,12 @@
 //! Networks of functions, products and biases that nobody would write are refused or planned, whatever their integers, and never panic.
 
-use crate::common;
 use lanner_graph::Policy;
 use lanner_graph::elementwise::{Factors, FixedFunction};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding};
+use lanner_step::Party;
+use lanner_transfers::{Layer, Rounding};
+
+use crate::common;
 
 /// A generator of numbers, good enough to choose among few.
 struct Draw(u64);

@@ -2,7 +2,7 @@
 
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{BuiltPlan, Item, Mode, Plan, PlanError, Repeated, Step, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_transfers::Rounding;
 
 const STEPS: usize = 12;
 

@@ -10,11 +10,11 @@ mod queue;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Program};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Polynomials, Transfers, parameters};
-use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Rounding, Shape, Table, TableLookup};
-use lanner_protocol::{Cost, OfflineCost, Party, ProtocolError};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
+use lanner_tabula::{Activation, Keyed, Rounding, Shape, Table, TableLookup};
+use lanner_transfers::blocks::{Driver, Lanes, Program, carry};
+use lanner_transfers::{Layer, Polynomials};
 use queue::{Failure, Queue, both, median};
 
 /// Bits that are kept and dropped, and of the ring of the results.
@@ -35,7 +35,7 @@ struct Carry {
 
 impl Program for Carry {
     fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
-        let carry = driver.carry(x.clone(), self.dropped)?;
+        let carry = carry(driver, x.clone(), self.dropped)?;
         driver.bits_to_values(&carry.bits(x.count()), self.kept)
     }
 }
@@ -161,7 +161,7 @@ fn measure(
     };
     let play = |channel: &mut Queue, party: Party| -> Result<(Vec<Share>, [Vec<f64>; 2]), Failure> {
         let rng = &mut Prg::new(Seed::from_bytes([100 + party as u8; 16]));
-        let mut source = Transfers::setup(channel, party, parameters(transfers), rng)?;
+        let mut source = Transfers::setup(channel, party, transfer_sets(transfers), rng)?;
         let (mut results, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
         for repeat in 0..repeats {
             let [client, server] = shares(repeat)?;
@@ -212,7 +212,7 @@ fn measure(
             }
         }
     }
-    let supply = &mut CotSupply::new(parameters(transfers));
+    let supply = &mut CotSupply::new(transfer_sets(transfers));
     let (OfflineCost { request, answer }, online, held) = match variant {
         Variant::Relu(layer) => (layer.offline_cost(supply), layer.online_cost(), layer.held()),
         Variant::Table(layer) => (layer.offline_cost(supply), layer.online_cost(), layer.held()),

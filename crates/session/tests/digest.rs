@@ -2,8 +2,8 @@
 
 use lanner_graph::{Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 
 use crate::common::{Digested, network, session};
 use crate::reveal_saturation;

@@ -1,18 +1,16 @@
 //! Loops of a plan: one set of layers, any number of iterations, every output integer as computed in the clear.
 
 use lanner_bfv::ParameterSet;
+use lanner_coefficient::cheetah::{self, Accuracy};
 use lanner_graph::{Network, Policy, QuantizationOptions};
+use lanner_local::Add;
+use lanner_local::reshare::{Reading, Reveal};
 use lanner_plan::{Carried, Designs, Item, Mode, Plan, PlanError, Samples, Saturation, Scan, Step};
 use lanner_primitives::Ring;
-use lanner_protocol::convert::reshare::{Reading, Reveal};
-use lanner_protocol::linear::cheetah::Accuracy;
-use lanner_protocol::linear::{Convolution, cheetah};
-use lanner_protocol::local::Add;
-use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, Rounding};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
-use lanner_protocol::step::{Outcome, Protocol};
+use lanner_protocol::Protocol;
 use lanner_session::executor::{ClientPlan, Phase};
+use lanner_step::{Convolution, Function, Outcome, Windows};
+use lanner_transfers::{RingActivation, Rounding};
 
 use crate::common::{network, session};
 

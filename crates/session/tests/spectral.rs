@@ -3,9 +3,10 @@
 
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, plan, plan_within};
-use lanner_protocol::spectral::Layout;
-use lanner_protocol::step::{Outcome, Protocol};
+use lanner_protocol::Protocol;
 use lanner_session::executor::Phase;
+use lanner_spectral::Layout;
+use lanner_step::Outcome;
 
 use crate::common::{network, session};
 

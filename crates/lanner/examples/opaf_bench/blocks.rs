@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Table, Task};
+use lanner_step::ProtocolError;
+use lanner_transfers::blocks::{Driver, Lanes, Table, Task, carry};
 
 /// Values that are not negative, shared modulo `2^bits`, all below half of that.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub(crate) fn rows<V, const N: usize>(given: Vec<Vec<V>>) -> Result<[V; N], Prot
 /// Whether values that are shared modulo `2^bits` are negative, in words: one comparison.
 pub(crate) fn sign<D: Driver>(driver: &mut D, x: &D::Values, bits: u32) -> Result<D::Values, ProtocolError> {
     let below = bits - 1;
-    let carry = driver.carry(x.map(|x| x & mask(below)), below)?;
+    let carry = carry(driver, x.map(|x| x & mask(below)), below)?;
     Ok(carry.zip_map(&x.map(|x| x >> below).words(), |carry, top| carry ^ top))
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn truncate<D: Driver>(
     drop: u32,
     left: u32,
 ) -> Result<(D::Values, D::Values), ProtocolError> {
-    let carry = driver.carry(x.map(|x| x & mask(drop)), drop)?;
+    let carry = carry(driver, x.map(|x| x & mask(drop)), drop)?;
     let carried = driver.bits_to_values(&carry.bits(x.count()), left)?;
     let ring = Ring::Pow2(left);
     Ok((x.zip_map(&carried, |x, carry| ring.embed(((x >> drop) + carry) as i64)), carry))

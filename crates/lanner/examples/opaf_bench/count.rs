@@ -1,8 +1,8 @@
 //! The building blocks of a layer, each value's.
 
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::Layer;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::{Move, Program};
+use lanner_step::Party;
+use lanner_transfers::Layer;
+use lanner_transfers::blocks::{Move, Program};
 
 /// How many of each there are, and of how many bits together.
 #[derive(Default)]

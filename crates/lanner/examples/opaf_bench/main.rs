@@ -21,8 +21,8 @@ mod two_parties;
 
 use lanner_graph::elementwise::polynomials;
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::Layer;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::Program;
+use lanner_transfers::Layer;
+use lanner_transfers::blocks::Program;
 use reciprocal::Reciprocal;
 use table::{Row, Table};
 use trial::{Function, Trial, VALUES, Way};

@@ -6,8 +6,8 @@
 //! Exponentials are the processor's, whose time depends on the share.
 
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::{self as library, Driver, Lanes, Task};
+use lanner_step::ProtocolError;
+use lanner_transfers::blocks::{self as library, Driver, Lanes, Task, carry};
 
 use crate::blocks::{add_where, mask, rows, sign, truncate};
 use crate::reciprocal::Reciprocal;
@@ -82,7 +82,7 @@ impl Exp {
         tasks.push(Task::Products { mine: top.clone(), factor: 1, bits: 1 });
         let [none, one, two, both] = rows(driver.turn(tasks)?)?;
         let (top, both) = (top.words(), both.words());
-        let carry = driver.carry(x.map(|x| x & mask(below)), below)?;
+        let carry = carry(driver, x.map(|x| x & mask(below)), below)?;
         // Halves that the sum is too large by: none if neither top bit nor the carry is set, two if all are.
         let given = driver.bit_products(carry.clone(), vec![top.clone(), both.clone()])?;
         let [with_either, all] = rows(vec![given])?;

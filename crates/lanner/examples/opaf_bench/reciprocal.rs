@@ -3,8 +3,8 @@
 //! As in the library that both papers measured: at scales up to 18 the line alone is close enough, and nothing is iterated. Truncations are exact.
 
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Task};
+use lanner_step::ProtocolError;
+use lanner_transfers::blocks::{Driver, Lanes, Task};
 
 use crate::blocks::{Positive, multiply, rows, table, truncate, without_wrap};
 

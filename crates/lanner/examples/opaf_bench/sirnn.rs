@@ -4,8 +4,8 @@
 //! as in the paper: results are functions of the value alone.
 
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Part, Program, Task, compare};
+use lanner_step::ProtocolError;
+use lanner_transfers::blocks::{Driver, Lanes, Part, Program, Task, compare};
 
 use crate::blocks::{Positive, add_where, mask, multiply, rows, sign, table, truncate};
 use crate::reciprocal::Reciprocal;

@@ -1,6 +1,6 @@
 //! The table, as text or as rows of Markdown.
 
-use lanner_protocol::Cost;
+use lanner_step::Cost;
 
 use crate::count::Blocks;
 use crate::trial::{Function, Trial};

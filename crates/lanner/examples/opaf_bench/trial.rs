@@ -1,9 +1,9 @@
 //! One way to compute a function, on all inputs and against the clock.
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::nonlinear::ot_nonlinear::Layer;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::Program;
 use lanner_share::Share;
+use lanner_transfers::Layer;
+use lanner_transfers::blocks::Program;
 
 use crate::two_parties::{Failure, measure};
 

@@ -14,10 +14,10 @@
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Program, Task};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Transfers, parameters};
-use lanner_protocol::{Cost, OfflineCost, Party, ProtocolError};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
+use lanner_transfers::Layer;
+use lanner_transfers::blocks::{Driver, Lanes, Program, Task};
 use lanner_wire::{Channel, ChannelError, Kind, pack_bits, packed_len, unpack_bits};
 
 use crate::Measured;
@@ -37,7 +37,7 @@ pub(crate) fn measure(
     let transfers = [Party::Client, Party::Server].map(|party| demux.transfers(party));
     let play = |channel: &mut Queue, party: Party| -> Result<(Vec<Share>, [Vec<f64>; 2]), Failure> {
         let rng = &mut Prg::new(Seed::from_bytes([100 + party as u8; 16]));
-        let mut source = Transfers::setup(channel, party, parameters(transfers), rng)?;
+        let mut source = Transfers::setup(channel, party, transfer_sets(transfers), rng)?;
         let (mut results, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
         for repeat in 0..repeats {
             let server = Share::random(from, values, &mut Prg::new(Seed::from_bytes([repeat as u8; 16])));
@@ -59,7 +59,7 @@ pub(crate) fn measure(
     };
     let [(client, times), (server, _)] = both(play)?;
     let results = client.iter().zip(&server).map(|(client, server)| client.reveal(server));
-    let OfflineCost { request, answer } = demux.offline_cost(&mut CotSupply::new(parameters(transfers)));
+    let OfflineCost { request, answer } = demux.offline_cost(&mut CotSupply::new(transfer_sets(transfers)));
     let opened = packed_len(values, kept);
     Ok(Measured {
         times: times.map(median),

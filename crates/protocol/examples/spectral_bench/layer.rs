@@ -1,14 +1,13 @@
 //! Layers, in any way, on any scheme.
 
 use lanner_bfv::{NoiseBound, Parameters};
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::Rotation;
-use lanner_protocol::spectral::circulant::{
+use lanner_ring::{Dft, Modulus};
+use lanner_spectral::circulant::{
     BlockCirculant, Bounds, Counted, HConv, HConvFactors, Hfc, HfcFactors, Operations, Planes, Rows,
     SlotScheme, StackedRows,
 };
-use lanner_protocol::spectral::{Program, Square};
-use lanner_ring::{Dft, Modulus};
+use lanner_spectral::{Program, Square};
+use lanner_step::{Convolution, Rotation};
 
 use crate::T;
 

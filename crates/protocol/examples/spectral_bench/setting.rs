@@ -9,8 +9,8 @@ use lanner_bfv::{
     SecretKey, SeededCiphertext, SlotEncoder,
 };
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::linear::gazelle::galois_element;
-use lanner_protocol::spectral::circulant::{Bounds, Operations};
+use lanner_spectral::circulant::{Bounds, Operations};
+use lanner_step::galois_element;
 
 use crate::layer::Layer;
 use crate::network::Weighted;

@@ -1,9 +1,8 @@
 //! Slots in the clear: the twin of ciphertexts.
 
-use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::gazelle::packing::Rotation;
-use lanner_protocol::spectral::circulant::SlotScheme;
 use lanner_ring::Modulus;
+use lanner_spectral::circulant::SlotScheme;
+use lanner_step::{ProtocolError, Rotation};
 
 /// Slots modulo a prime.
 pub(crate) struct ClearSlots {

@@ -2,12 +2,10 @@
 
 use lanner_bfv::{Ciphertext, EvaluationKeys, NoiseBound, ParameterSet, SecretKey, SlotEncoder};
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::galois_element;
-use lanner_protocol::linear::gazelle::packing::Rotation;
-use lanner_protocol::spectral::circulant::{
+use lanner_spectral::circulant::{
     BlockCirculant, Bounds, Counted, EncryptedSlots, HConv, Hfc, Rows, StackedRows,
 };
+use lanner_step::{Convolution, Rotation, galois_element};
 
 use crate::circulant::layers::{
     Client, check_hconv, check_hfc, check_rows, check_stacked, circulant, convolution, transform,

@@ -9,8 +9,8 @@ use lanner_graph::Network;
 use lanner_net::memory;
 use lanner_plan::{Plan, Visit};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::step::{PartyState, Value};
 use lanner_share::Share;
+use lanner_step::{PartyState, Value};
 use lanner_wire::Channel;
 
 use super::plan::PartyPlan;
