@@ -36,8 +36,8 @@ NATIVE_SOURCES := $(shell find crates \( -type d -o -name '*.rs' -o -name '*.tom
 
 PYTHON_FOLDERS := $(wildcard python models tools examples deploy)
 
-# All crates at once, the native module, too, which has no tests of its own: so all are built with the same features.
-CRATES := --locked --workspace --features lanner-py/extension-module
+# All default members at once, the native module, too, which has no tests of its own: so all are built with the same features.
+CRATES := --locked --features lanner-py/extension-module
 CARGO_TEST := $(CARGO) test $(CRATES) --lib --tests
 CARGO_DOCTEST := $(CARGO) test $(CRATES) --doc
 EXAMPLE := $(CARGO) run --release --locked --quiet --example
@@ -87,8 +87,8 @@ test: setup ## every test but the long ones
 	@echo "make test: every Rust and Python test passed."
 
 test-all: setup ## the long tests too
-	LANNER_ATTACKS=all $(CARGO_TEST) --bins --examples -- --quiet --include-ignored
-	$(CARGO_DOCTEST) -- --quiet
+	LANNER_ATTACKS=all $(CARGO_TEST) --workspace --bins --examples -- --quiet --include-ignored
+	$(CARGO_DOCTEST) --workspace -- --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target/fuzz
 	$(PYTEST)
 	@echo "make test-all: every Rust and Python test passed, the long ones included."

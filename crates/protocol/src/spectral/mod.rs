@@ -9,7 +9,6 @@
 //!                                    <--     [scores], sealed
 //! ```
 
-pub mod circulant;
 mod encrypt;
 mod evaluate;
 mod grid;

@@ -5,7 +5,7 @@ use lanner_primitives::{Prg, Seed};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::galois_element;
 use lanner_protocol::linear::gazelle::packing::Rotation;
-use lanner_protocol::spectral::circulant::{
+use lanner_research::circulant::{
     BlockCirculant, Bounds, Counted, EncryptedSlots, HConv, Hfc, Rows, StackedRows,
 };
 

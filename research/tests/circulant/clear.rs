@@ -2,7 +2,7 @@
 
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::gazelle::packing::Rotation;
-use lanner_protocol::spectral::circulant::SlotScheme;
+use lanner_research::circulant::SlotScheme;
 use lanner_ring::Modulus;
 
 /// Slots modulo a prime.

@@ -3,10 +3,10 @@
 use lanner_bfv::{Ciphertext, ParameterSet};
 use lanner_protocol::Samples;
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::spectral::circulant::{
+use lanner_protocol::spectral::{Kernel, Program, Search};
+use lanner_research::circulant::{
     BlockCirculant, Counted, EncryptedSlots, HConv, Hfc, Operations, Planes, Rows, StackedRows,
 };
-use lanner_protocol::spectral::{Kernel, Program, Search};
 use lanner_ring::Modulus;
 
 use crate::layer::{Layer, dense};

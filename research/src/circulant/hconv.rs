@@ -25,9 +25,9 @@ use zeroize::Zeroizing;
 use super::hdft::{halves, stack};
 use super::window::Window;
 use super::{BlockCirculant, Counted, Digit, Hdft, Operations, SlotScheme};
-use crate::ProtocolError;
-use crate::linear::Convolution;
-use crate::linear::gazelle::packing::Rotation;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::gazelle::packing::Rotation;
 
 /// A convolution's shape and layout.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use lanner_bfv::{NoiseBound, Parameters};
 
 use super::SlotScheme;
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::packing::Rotation;
 
 /// Computes on bounds, those of ciphertexts of a number of limbs modulo `t`. They are the ones that ciphertexts carry.
 pub struct Bounds {

@@ -3,8 +3,8 @@
 use lanner_ring::Dft;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::ProtocolError;
-use crate::linear::Convolution;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::Convolution;
 
 /// Weights whose outputs and inputs, channels of a convolution, are cut into blocks of `k`, such that at each place of the kernel, in each block, the weight
 /// of output `a` and input `b` depends on `(a - b) mod k` alone.

@@ -1,7 +1,7 @@
 //! Every layer on any scheme, beside its naive twin and its formula.
 
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::spectral::circulant::{
+use lanner_research::circulant::{
     BlockCirculant, Counted, Digit, HConv, Hdft, Hfc, Operations, Planes, Rows, SlotScheme, StackedRows,
 };
 use lanner_ring::{Dft, Modulus};

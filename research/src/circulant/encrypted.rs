@@ -3,9 +3,9 @@
 use lanner_bfv::{Ciphertext, EvaluationKeys, Evaluator, Multiplier, SlotEncoder};
 
 use super::SlotScheme;
-use crate::ProtocolError;
-use crate::linear::gazelle::galois_element;
-use crate::linear::gazelle::packing::Rotation;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::galois_element;
+use lanner_protocol::linear::gazelle::packing::Rotation;
 
 /// Computes on ciphertexts under a client's keys.
 pub struct EncryptedSlots<'k> {

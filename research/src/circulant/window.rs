@@ -2,8 +2,8 @@
 
 use super::hdft::turn;
 use super::{Counted, Operations, SlotScheme};
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::packing::Rotation;
 
 /// Slot by slot, the sum of `count` slots that lie `unit` apart, from that slot on, and of nothing else.
 ///

@@ -2,7 +2,7 @@
 //! [RBV17](https://eprint.iacr.org/2016/1123).
 //!
 //! ```text
-//! cargo run --release -p lanner-protocol --example constant_time [-- --json] [MEASUREMENTS]
+//! cargo run --release -p lanner-research --example constant_time [-- --json] [MEASUREMENTS]
 //! ```
 //!
 //! For each operation it prints the Welch statistic of its times, on one core. Beyond 4.5 in magnitude the times differ; two operations do so on

@@ -1,8 +1,8 @@
 //! What the algorithms need of an encryption of slots, and the count of what they do with it.
 
 use super::Operations;
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::packing::Rotation;
 
 /// Vectors of slots modulo a prime, two rows of equally many, that are computed on slot by slot.
 pub trait SlotScheme {

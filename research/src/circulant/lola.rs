@@ -5,8 +5,8 @@ use zeroize::Zeroizing;
 
 use super::hdft::{halves, stack, turn};
 use super::{Counted, Operations, SlotScheme};
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::packing::Rotation;
 
 /// "Stacked vector - row major": as many rows at once as there are copies of the input, and all results brought together in one ciphertext, "interleaved".
 ///

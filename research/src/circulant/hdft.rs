@@ -6,8 +6,8 @@
 use lanner_ring::Dft;
 
 use super::{Counted, Operations, SlotScheme};
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::packing::Rotation;
 
 /// The transform of blocks in slots, or its inverse.
 ///

@@ -3,11 +3,11 @@
 use lanner_bfv::{NoiseBound, Parameters};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::Rotation;
-use lanner_protocol::spectral::circulant::{
+use lanner_protocol::spectral::{Program, Square};
+use lanner_research::circulant::{
     BlockCirculant, Bounds, Counted, HConv, HConvFactors, Hfc, HfcFactors, Operations, Planes, Rows,
     SlotScheme, StackedRows,
 };
-use lanner_protocol::spectral::{Program, Square};
 use lanner_ring::{Dft, Modulus};
 
 use crate::T;

@@ -1,6 +1,6 @@
 //! The algorithms of Falcon spectral ([LLHJ20](https://proceedings.neurips.cc/paper/2020), Algorithms 1 to 3) and those of LoLa
 //! ([BEG19](https://proceedings.mlr.press/v97/brutzkus19a.html)) that it replaces, step by step, with their operations counted. They stand beside the
-//! programs of [`super::Program`], which take fewer rotations for weights of any form; no plan chooses them.
+//! programs of [`lanner_protocol::spectral::Program`], which take fewer rotations for weights of any form; no plan chooses them.
 //!
 //! | paper | here |
 //! |---|---|

@@ -18,8 +18,8 @@ use lanner_ring::Dft;
 
 use super::hdft::{halves, stack};
 use super::{BlockCirculant, Counted, Digit, Hdft, Operations, SlotScheme};
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::packing::Rotation;
 
 /// A layer's shape and layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! Exponentials, sigmoid and tanh of 16,384 values in three ways, of the same transfers: the library's polynomials, SIRNN's lookups and OPAF's
-//! exponentials of shares. `cargo run -p lanner --release --example opaf_bench [-- markdown]`; `-- precision` for OPAF's errors by `s'`.
+//! exponentials of shares. `cargo run --release -p lanner-research --example opaf_bench [-- markdown]`; `-- precision` for OPAF's errors by `s'`.
 //!
 //! Inputs in (-8, 8) at scale 12 or 16, or (-8, 0) for exponentials of what is negative; outputs with as many fraction bits. Both parties run at
 //! once, a thread each, over queues in memory, on every input, at scale 16 on every ninth, shared in several ways, as often as that takes. Results are
@@ -16,7 +16,7 @@ mod reciprocal;
 mod sirnn;
 mod table;
 mod trial;
-#[path = "../two_parties/mod.rs"]
+#[path = "../../../crates/lanner/examples/two_parties/mod.rs"]
 mod two_parties;
 
 use lanner_graph::elementwise::polynomials;

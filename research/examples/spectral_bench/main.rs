@@ -1,5 +1,5 @@
 //! Times, counts and noise of LoLa's networks on ciphertexts, in LoLa's way, in Falcon's, and by the programs of mode `spectral`, side by side;
-//! `cargo run -p lanner-protocol --release --example spectral_bench [-- [--json] [REPEATS [NETWORK [WEIGHTS]]]]`.
+//! `cargo run --release -p lanner-research --example spectral_bench [-- [--json] [REPEATS [NETWORK [WEIGHTS]]]]`.
 //!
 //! Weights are random, circulant in blocks where the paper replaces a layer, or those of a network of `models/`: WEIGHTS is a file of the three layers' weights,
 //! single-precision numbers. Everything is computed modulo one prime, of which a network takes two or three, on one
@@ -11,7 +11,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 #![allow(clippy::doc_markdown, reason = "LoLa is a name, not code")]
 
-#[path = "../queue/mod.rs"]
+#[path = "../../../crates/protocol/examples/queue/mod.rs"]
 mod queue;
 
 mod layer;

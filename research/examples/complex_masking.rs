@@ -1,6 +1,6 @@
 //! Why the transform is over `Z_p`: FALCON's masks under a complex transform are either wrong or seen through.
 //!
-//! `cargo run -p lanner-protocol --release --example complex_masking`. It fails unless what it says is so.
+//! `cargo run --release -p lanner-research --example complex_masking`. It fails unless what it says is so.
 //!
 //! The paper (Li et al. 2018, section 5.1) masks the integer parts of a complex spectrum `F(y)` by those of `F(r)`, modulo `p`; the shares are
 //! `y - r` and `r`. A slot that wraps is off by `p`, and the inverse transform divides that by the number of pixels.

@@ -10,7 +10,7 @@ use lanner_bfv::{
 };
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::linear::gazelle::galois_element;
-use lanner_protocol::spectral::circulant::{Bounds, Operations};
+use lanner_research::circulant::{Bounds, Operations};
 
 use crate::layer::Layer;
 use crate::network::Weighted;

@@ -1,10 +1,11 @@
-//! Times what lookups could be, beside each other: `cargo run -p lanner-protocol --release --example tabula_variants_bench [-- REPEATS [VALUES]]`.
+//! Times what lookups could be, beside each other: `cargo run --release -p lanner-research --example tabula_variants_bench [-- REPEATS [VALUES]]`.
 //!
 //! A rescale and `ReLU`, exact and stochastic; any function as a table by point keys, expanded online and ahead; in place of the exact rescale's borrow key a
 //! carry by transfers, by itself; and plain tables by transfers, of values that have the bits that are kept alone. Both parties run at once, a thread each, over
 //! queues in memory; results are checked outside the clock. Medians for one value; bytes are those of both parties, a session's set-up apart.
 
 mod plain;
+#[path = "../../crates/protocol/examples/queue/mod.rs"]
 mod queue;
 
 use std::time::Instant;
