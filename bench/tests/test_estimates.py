@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bench.estimates import Closeness, beside_best
+from bench.throughput import throughput
 from lanner.benchmarks.cases import cases
-from lanner.benchmarks.estimates import Closeness, beside_best
-from lanner.benchmarks.throughput import throughput
 from lanner.network import LOOPBACK
 from lanner.options import Protocols
 
@@ -35,9 +35,9 @@ def test_auto_is_held_against_the_best_of_the_others() -> None:
 
 
 def test_clients_at_once_get_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanner.benchmarks.throughput.CLIENTS", (1, 3))
-    monkeypatch.setattr("lanner.benchmarks.throughput.INPUTS", (2,))
-    monkeypatch.setattr("lanner.benchmarks.throughput.BATCHES", (2,))
+    monkeypatch.setattr("bench.throughput.CLIENTS", (1, 3))
+    monkeypatch.setattr("bench.throughput.INPUTS", (2,))
+    monkeypatch.setattr("bench.throughput.BATCHES", (2,))
     (case,) = (case for case in cases("networks", "cheetah") if case.name == "mnist_c")
     one, three, in_turn, packed = throughput(case, Protocols("cheetah"), LOOPBACK)
     found = [(each.clients, each.inputs, each.in_turn, each.batch) for each in (one, three, in_turn, packed)]

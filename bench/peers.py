@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lanner.benchmarks.markdown import ratio, size_of, table, time_of
+from bench.markdown import ratio, size_of, table, time_of
 
 Document = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """How often networks are right on their test sets: in floating point, and in the integers that secure runs equal.
 
-python -m lanner.benchmarks.accuracy --mode falcon --data DIR [--secure [N]]
+python -m bench.accuracy --mode falcon --data DIR [--secure [N]]
 
 One document a line. The folder holds ``mnist`` with its four files, ``cifar10``, ``cifar100``, ``usps``,
 ``mlperf_tiny`` and ``models``; networks that are not there are left out. Calibration takes the first training images;
@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.markdown import filled
 from lanner.agreement import agrees
-from lanner.benchmarks.markdown import filled
 from lanner.benchmarks.networks import CIFAR100_ORDER, CIFAR_DEVIATION, CIFAR_MEAN, load_cifar10, load_cifar100
 from lanner.cli.process import ServerProcess
 from lanner.embedded import CALIBRATION_SAMPLES
@@ -236,7 +236,7 @@ TESTED = (
 
 def main(arguments: Sequence[str]) -> int:
     """Print a document for each network."""
-    parser = argparse.ArgumentParser(prog="lanner.benchmarks.accuracy", description="Print accuracies.")
+    parser = argparse.ArgumentParser(prog="bench.accuracy", description="Print accuracies.")
     parser.add_argument("--mode", choices=MODES, required=True)
     parser.add_argument("--data", required=True, type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N images of each test set")

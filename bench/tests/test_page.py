@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lanner.benchmarks.collect import collect, main
-from lanner.benchmarks.kernels import (
+from bench.collect import collect, main
+from bench.kernels import (
     GATES,
     KERNELS,
     OPERATIONS,
@@ -20,9 +20,9 @@ from lanner.benchmarks.kernels import (
     limits_table,
     operations_table,
 )
-from lanner.benchmarks.markdown import ratio, size_of, table, time_of
-from lanner.benchmarks.page import page
-from lanner.benchmarks.peers import merge
+from bench.markdown import ratio, size_of, table, time_of
+from bench.page import page
+from bench.peers import merge
 from lanner.benchmarks.published import paper as paper_of
 from lanner.benchmarks.published import public_code
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.processes import lanner
+from bench.sessions import sessions
 from lanner.benchmarks.cases import cases
-from lanner.benchmarks.sessions import sessions
 from lanner.options import Protocols
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells what a process has")
@@ -16,9 +15,9 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 @pytest.mark.slow
 def test_costs_are_those_of_sessions_predictions_and_stock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanner.benchmarks.sessions.BUSY", 2)
-    monkeypatch.setattr("lanner.benchmarks.sessions.PREDICTIONS", 2)
-    monkeypatch.setattr("lanner.benchmarks.sessions.PIECES", 3)
+    monkeypatch.setattr("bench.sessions.BUSY", 2)
+    monkeypatch.setattr("bench.sessions.PREDICTIONS", 2)
+    monkeypatch.setattr("bench.sessions.PIECES", 3)
     (case,) = (case for case in cases("networks", "gazelle") if case.name == "mnist_c")
     costs = sessions(case, Protocols("gazelle"), 4)
     assert (costs.name, costs.mode, costs.sessions) == ("mnist_c", "gazelle", 4)
@@ -40,8 +39,3 @@ def test_costs_are_those_of_sessions_predictions_and_stock(monkeypatch: pytest.M
     assert costs.offline_sent > costs.online_sent > costs.online_received > 0
     assert costs.offline_seconds + costs.online_seconds > 0
     assert costs.setup_seconds > 0
-
-
-def test_too_few_sessions_are_refused() -> None:
-    result = lanner("bench", "sessions", "--mode", "falcon", "--sessions", 2)
-    assert (result.code, result.document["error"]["what"]) == (2, "--sessions is 2")

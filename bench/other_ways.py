@@ -1,4 +1,4 @@
-"""``lanner bench`` throughput, sessions and estimates: networks, other than by one prediction at a time."""
+"""Throughput, sessions and estimates: networks, other than by one prediction at a time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lanner.ray.cluster import cluster
 from lanner.wording import counted
 
 if TYPE_CHECKING:
+    from bench.sessions import Costs
+    from bench.throughput import Throughput
     from lanner.benchmarks.cases import Case
-    from lanner.benchmarks.sessions import Costs
-    from lanner.benchmarks.throughput import Throughput
 
 #: What a suite gives: the command's exit code, and its rows.
 Found = tuple[int, list[dict[str, Any]]]
@@ -29,7 +29,7 @@ def run_throughput(
     options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network], output: Output
 ) -> Found:
     """Images per second of several clients at once."""
-    from lanner.benchmarks.throughput import loads, loads_on_cluster
+    from bench.throughput import loads, loads_on_cluster
 
     rows: list[Throughput] = []
     each = loads(options.mode) if options.ray is None else loads_on_cluster()
@@ -63,7 +63,7 @@ def run_throughput(
 
 def run_sessions(options: argparse.Namespace, chosen: Sequence[Case], _: Sequence[Network], output: Output) -> Found:
     """What sessions cost a server; nothing is between the parties."""
-    from lanner.benchmarks.sessions import BUSY, SESSIONS, sessions
+    from bench.sessions import BUSY, SESSIONS, sessions
 
     count = SESSIONS if options.sessions is None else options.sessions
     if count < BUSY:
@@ -122,7 +122,7 @@ def _told(figure: float | None, spelt: Callable[[float], str]) -> str | None:
 def _throughput(
     options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network]
 ) -> Iterator[Throughput]:
-    from lanner.benchmarks.throughput import throughput, throughput_on_cluster
+    from bench.throughput import throughput, throughput_on_cluster
 
     protocols = [
         Protocols(options.mode, options.rounding, options.precision, options.kept_bits, network) for network in networks
@@ -148,7 +148,7 @@ def run_estimates(
     options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network], output: Output
 ) -> Found:
     """Estimates beside what was measured in every mode, and mode auto beside the best of the others."""
-    from lanner.benchmarks.estimates import FACTOR, SLOWER, Closeness, beside_best, compare
+    from bench.estimates import FACTOR, SLOWER, Closeness, beside_best, compare
 
     rows: list[Closeness] = []
     times = measured_times(None, options.state_dir)

@@ -1,6 +1,6 @@
 """Puts the parts of a run together and writes the page.
 
-python -m lanner.benchmarks.collect [PART...] [--keep] [--peers FILE] [--versions FILE] --json FILE.json --page FILE.md
+python -m bench.collect [PART...] [--keep] [--peers FILE] [--versions FILE] --json FILE.json --page FILE.md
 
 A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``. FILE is
 what tools/peers/compare.py saved, or tools/against.py; the page is docs/benchmarks.md, with docs/benchmarks.json
@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lanner.benchmarks.page import page
-from lanner.benchmarks.peers import merge
+from bench.page import page
+from bench.peers import merge
 
 
 def collect(parts: Sequence[Path]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _line(line: dict[str, Any]) -> tuple[Any, ...]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the document and the page; 1 if a benchmark failed that was given."""
-    parser = argparse.ArgumentParser(prog="lanner.benchmarks.collect", description="Write the page of a run.")
+    parser = argparse.ArgumentParser(prog="bench.collect", description="Write the page of a run.")
     parser.add_argument("parts", nargs="*", type=Path, metavar="PART")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--peers", type=Path, metavar="FILE")

@@ -1,6 +1,6 @@
 """Draws what a multiply-accumulate and a compared value cost in whole networks, from the smallest to the largest.
 
-python -m lanner.benchmarks.plot DOCUMENT.json... [--mode MODE] [--bytes] --save FILE.svg
+python -m bench.plot DOCUMENT.json... [--mode MODE] [--bytes] --save FILE.svg
 
 A DOCUMENT is what ``lanner bench --save`` wrote. With --bytes times are left out: those of a busy machine say
 little. Needs matplotlib. The ending of FILE says how it is drawn: svg, png or pdf.
@@ -99,7 +99,7 @@ def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path, *, times: bool =
 
 def main(arguments: Sequence[str]) -> int:
     """Draw a document's rows."""
-    parser = argparse.ArgumentParser(prog="lanner.benchmarks.plot", description="Draw what work costs.")
+    parser = argparse.ArgumentParser(prog="bench.plot", description="Draw what work costs.")
     parser.add_argument("documents", nargs="+", type=Path, metavar="DOCUMENT.json")
     parser.add_argument("--mode", default="cheetah")
     parser.add_argument("--bytes", action="store_true")
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         draw(rows, options.mode, options.save, times=not options.bytes)
     except LannerError as error:
-        print(error, file=sys.stderr)  # noqa: T201 - a command's own message
+        print(error, file=sys.stderr)
         return error.exit_code
     return 0
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lanner.benchmarks.markdown import filled, ratio, size_of, time_of
-from lanner.benchmarks.published import CIRCUITS, LOOKUP, NETWORKS_OF_CIRCUITS, WORD
+from bench.circuits import CIRCUITS, LOOKUP, NETWORKS_OF_CIRCUITS, WORD
+from bench.markdown import filled, ratio, size_of, time_of
 
 #: The rows of a benchmark by phase.
 Phases = Mapping[str, dict[str, Any]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lanner.benchmarks.markdown import ratio, size_of, table, time_of
+from bench.markdown import ratio, size_of, table, time_of
 
 Lines = Sequence[dict[str, Any]]
 

@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lanner.benchmarks.accuracy import accuracy_table
-from lanner.benchmarks.kernels import kernels_table, limits_table, operations_table
-from lanner.benchmarks.lookups import activations_table, online_table
-from lanner.benchmarks.markdown import filled, ratio, size_of, time_of
-from lanner.benchmarks.peers import peers_table
-from lanner.benchmarks.prose import (
+from bench.accuracy import accuracy_table
+from bench.kernels import kernels_table, limits_table, operations_table
+from bench.lookups import activations_table, online_table
+from bench.markdown import filled, ratio, size_of, time_of
+from bench.peers import peers_table
+from bench.prose import (
     ACCURACY,
     ACTIVATIONS,
     COUNTS,
@@ -32,7 +32,7 @@ from lanner.benchmarks.prose import (
     WORDS,
     Words,
 )
-from lanner.benchmarks.versions import versions_table
+from bench.versions import versions_table
 from lanner.network import read_network
 from lanner.options import MODES
 
@@ -51,7 +51,7 @@ WIDTH = 118
 
 
 def page(document: dict[str, Any]) -> str:
-    """The page of a document that `lanner.benchmarks.collect` made."""
+    """The page of a document that `bench.collect` made."""
     return "\n".join(_sections(document))
 
 
