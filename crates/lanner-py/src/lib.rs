@@ -102,6 +102,13 @@ mod _native {
         super::model::refusals(py, graph_json, tensors, options_json)
     }
 
+    /// Checks compile options, as JSON, for what is wrong whatever the network is.
+    #[pyfunction]
+    fn check_options(py: Python<'_>, options_json: &str) -> PyResult<()> {
+        let options = lanner::CompileOptions::from_json(options_json);
+        options.map(drop).map_err(|error| super::error::raise(py, &error))
+    }
+
     /// The bits per second and the round trip in seconds of a named network; none if there is no such name.
     #[pyfunction]
     fn network_profile(name: &str) -> Option<(f64, f64)> {

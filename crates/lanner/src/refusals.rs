@@ -13,6 +13,7 @@ use crate::{CompileOptions, Error, Result};
 /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the graph or its tensors are damaged, or nothing in it has weights;
 /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) if options do not go together.
 pub fn refusals(graph: &Graph, tensors: &Tensors, options: &CompileOptions) -> Result<Vec<Error>> {
+    options.check()?;
     reasons(&mut outline(graph, tensors, options.public_preprocessing)?, options)
 }
 
@@ -22,6 +23,7 @@ pub fn refusals(graph: &Graph, tensors: &Tensors, options: &CompileOptions) -> R
 /// As [`refusals`] where options do not go together.
 pub(crate) fn reasons(outline: &mut Outline, options: &CompileOptions) -> Result<Vec<Error>> {
     let (mode, policy, limits) = (options.mode()?, options.policy()?, options.limits.limits());
+    options.check_end(policy, outline.outputs)?;
     options.check_saturation(mode, policy)?;
     let refused = std::mem::take(&mut outline.refused);
     let beyond = if refused.is_empty() { check_outline(outline, policy, mode, &limits).err() } else { None };

@@ -106,6 +106,9 @@ class NativeRelay:
     def address(self) -> str: ...
     def close(self) -> None: ...
 
+def check_options(options_json: str) -> None:
+    """Raises NativeError for what is wrong whatever the network is."""
+
 def refusals(graph_json: str, tensors: dict[str, NDArray[np.float32]], options_json: str) -> str: ...
 def estimate(
     manifest_json: str,

@@ -34,7 +34,7 @@ def test_values_of_relus_are_counted() -> None:
 
 @pytest.mark.parametrize("mode", ["cheetah", "tabula"])
 def test_steps_are_those_of_layers_or_of_activations_by_their_protocols(mode: str) -> None:
-    model = compile_embedded("mnist_d", mode, output="logits")
+    model = compile_embedded("mnist_d", mode=mode, output="logits")
     layers = lanner.run(model, load_digits("test")[0][0]).layers
     work = counted_work(model, [layers])
     linear = [layer for layer in layers if layer.protocol.endswith((".conv", ".fc"))]

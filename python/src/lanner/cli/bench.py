@@ -100,7 +100,7 @@ def check_measuring_options(options: argparse.Namespace) -> None:
         raise MisuseError(f"--repeat is {options.repeat}", fix="give 1 or more")
     require("onnx", "measuring benchmarks", "onnx", "demo")
     CompileOptions(
-        "bench",
+        name="bench",
         mode=options.mode,
         rounding=options.rounding,
         precision=options.precision,
