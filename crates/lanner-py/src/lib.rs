@@ -6,6 +6,7 @@
 
 mod client;
 mod error;
+mod input;
 mod model;
 mod relay;
 mod server;
@@ -29,6 +30,8 @@ mod _native {
     use super::client::{list_models, measure_link};
     #[pymodule_export]
     use super::error::NativeError;
+    #[pymodule_export]
+    use super::input::NativeInput;
     #[pymodule_export]
     use super::model::NativeModel;
     #[pymodule_export]
