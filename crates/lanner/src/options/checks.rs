@@ -183,18 +183,18 @@ fn counted(count: usize, what: &str) -> String {
 mod tests {
     use super::*;
 
-    fn names(names: &[&str]) -> Option<Vec<String>> {
-        Some(names.iter().map(|name| (*name).to_owned()).collect())
+    fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
+        names.map(str::to_owned).to_vec()
     }
 
     #[test]
     fn classes_are_named_by_the_owner_or_else_by_the_file() {
-        let of_file = CompileOptions { named: names(&["no", "yes"]), ..CompileOptions::default() };
-        let of_owner = CompileOptions { classes: names(&["a", "b"]), ..of_file.clone() };
-        assert_eq!(of_owner.names(Policy::Label, 2), names(&["a", "b"]));
-        assert_eq!(of_file.names(Policy::Label, 2), names(&["no", "yes"]));
+        let of_file = CompileOptions { named: Some(names(["no", "yes"])), ..CompileOptions::default() };
+        let of_owner = CompileOptions { classes: Some(names(["a", "b"])), ..of_file.clone() };
+        assert_eq!(of_owner.names(Policy::Label, 2), Some(names(["a", "b"])));
+        assert_eq!(of_file.names(Policy::Label, 2), Some(names(["no", "yes"])));
         // One score tells two classes apart.
-        assert_eq!(of_file.names(Policy::Logits, 1), names(&["no", "yes"]));
+        assert_eq!(of_file.names(Policy::Logits, 1), Some(names(["no", "yes"])));
         assert_eq!(of_file.names(Policy::Label, 3), None);
         assert_eq!(of_file.names(Policy::Value, 2), None);
         for (policy, scores, what) in [

@@ -54,9 +54,12 @@ fn parsed(text: &str) -> Option<Precision> {
     if written { share.parse::<f64>().ok().map(|share| Precision::Error(share / 100.0)) } else { None }
 }
 
+/// The error of an option that has this value.
+type Refusal = fn(&Value) -> Error;
+
 /// Checks that numbers are such that options can hold them: the others are told as what they are.
 fn check_numbers(members: &Map<String, Value>) -> Result<()> {
-    let told: [(&str, fn(&Value) -> Error); 4] = [
+    let told: [(&str, Refusal); 4] = [
         ("k", |value| k_is(value)),
         ("digits", |value| digits_are(value)),
         ("kept_bits", |value| kept_bits_are(value)),
