@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lanner::{AutoOptions, CompileOptions, Model};
+use lanner::{CompileOptions, Model};
 use lanner_graph::{Graph, Policy, Precision, Tensor, Tensors};
 use lanner_plan::{Mode, Plan};
 use lanner_session::executor::{ClientPlan, ServedModel};
@@ -149,18 +149,8 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         digits: Some(2),
         // Attacks name the messages of these bits.
         precision: Some(Precision::Bits(8)),
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
-        image: None,
-        limits: lanner::LimitOptions::default(),
-        auto: AutoOptions::default(),
+        ..CompileOptions::default()
     }
 }
 

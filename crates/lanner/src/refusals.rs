@@ -13,6 +13,7 @@ use crate::{CompileOptions, Error, Result};
 /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the graph or its tensors are damaged, or nothing in it has weights;
 /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) if options do not go together.
 pub fn refusals(graph: &Graph, tensors: &Tensors, options: &CompileOptions) -> Result<Vec<Error>> {
+    options.check()?;
     reasons(&mut outline(graph, tensors, options.public_preprocessing)?, options)
 }
 
@@ -22,6 +23,7 @@ pub fn refusals(graph: &Graph, tensors: &Tensors, options: &CompileOptions) -> R
 /// As [`refusals`] where options do not go together.
 pub(crate) fn reasons(outline: &mut Outline, options: &CompileOptions) -> Result<Vec<Error>> {
     let (mode, policy, limits) = (options.mode()?, options.policy()?, options.limits.limits());
+    options.check_end(policy, outline.outputs)?;
     options.check_saturation(mode, policy)?;
     let refused = std::mem::take(&mut outline.refused);
     let beyond = if refused.is_empty() { check_outline(outline, policy, mode, &limits).err() } else { None };
@@ -126,8 +128,8 @@ mod tests {
     fn sizes_and_policies_are_refused_without_a_sample() {
         let (graph, tensors) = network(2, 8, "", "conv");
         assert!(refusals(&graph, &tensors, &options("label", 1)).unwrap().is_empty());
-        let found = refusals(&graph, &tensors, &options("top-k", 1000)).unwrap();
-        assert!(found[0].what.contains("there are 128 scores"), "{}", found[0]);
+        let refused = refusals(&graph, &tensors, &options("top-k", 1000)).unwrap_err();
+        assert_eq!((refused.kind, refused.fix.as_str()), (ErrorKind::Misuse, "give 1 to 128"));
         let (graph, tensors) = network(256, 64, "", "conv");
         let refusals_within = |memory, seconds| {
             let limits = LimitOptions { memory, seconds };

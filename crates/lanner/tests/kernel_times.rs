@@ -28,23 +28,9 @@ fn compile(mode: &str, kernels: Option<String>) -> lanner::Result<Model> {
     let options = CompileOptions {
         name: "tiny".to_owned(),
         mode: mode.to_owned(),
-        rounding: None,
         output: "label".to_owned(),
-        k: 1,
-        digits: None,
-        precision: None,
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
-        classes: None,
-        image: None,
-        limits: lanner::LimitOptions::default(),
         auto: AutoOptions { kernels, ..AutoOptions::default() },
+        ..CompileOptions::default()
     };
     let calibration: Vec<f32> = (0..32).map(|i| i as f32 / 32.0).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options)

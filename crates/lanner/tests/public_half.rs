@@ -1,6 +1,6 @@
 //! What a client is told of a model: no more of its scales than the policy and the grid say.
 
-use lanner::{AutoOptions, CompileOptions, Manifest, Model};
+use lanner::{CompileOptions, Manifest, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 use serde_json::{Value, json};
 
@@ -13,23 +13,10 @@ fn options(mode: &str, output: &str) -> CompileOptions {
     CompileOptions {
         name: "told".to_owned(),
         mode: mode.to_owned(),
-        rounding: None,
         output: output.to_owned(),
         k: 2,
         digits: Some(2),
-        precision: None,
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
-        classes: None,
-        image: None,
-        limits: lanner::LimitOptions::default(),
-        auto: AutoOptions::default(),
+        ..CompileOptions::default()
     }
 }
 

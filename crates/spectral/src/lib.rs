@@ -10,7 +10,6 @@
 //! ```
 #![allow(clippy::doc_markdown, reason = "ReLU is the field's name, not code")]
 
-pub mod circulant;
 mod encrypt;
 mod evaluate;
 mod grid;

@@ -55,7 +55,7 @@ pub(super) fn check_limits(network: &PublicNetwork) -> Result<(), CompileError> 
 }
 
 /// Checks the input alone.
-fn check_input(input: &NetworkInput) -> Result<(), CompileError> {
+pub(super) fn check_input(input: &NetworkInput) -> Result<(), CompileError> {
     check_shape(&input.shape)
         .map_err(|reason| CompileError::Network { place: "the input".to_owned(), reason })?;
     let limit = input.accumulator.limit(0);
@@ -63,16 +63,16 @@ fn check_input(input: &NetworkInput) -> Result<(), CompileError> {
     if !in_ring || !is_sound(input) {
         return Err(wrong("the input", "its scale or its range is not usable"));
     }
-    Ok(())
+    let features = input.features.as_ref().map_or(Ok(()), |features| features.check(&input.shape));
+    features.map_err(|reason| wrong("the input", &reason))
 }
 
-/// Whether a stated range is one, and the integers are its ends; and whether features are described as they must be.
+/// Whether a stated range is one, and the integers are its ends; features have none.
 fn is_sound(input: &NetworkInput) -> bool {
-    if let Some(features) = &input.features {
-        let calibrated = matches!(input.scale, InputScale::Grid(_));
-        return calibrated && features.is_sound(&input.shape);
-    }
     let InputScale::Stated { low, high, .. } = input.scale else { return true };
+    if input.features.is_some() {
+        return false;
+    }
     let unit = input.scale.unit();
     // A NaN is nowhere.
     let is_range = (f64::MIN..=0.0).contains(&low) && (0.0..=f64::MAX).contains(&high);

@@ -62,15 +62,32 @@ impl Features {
         self.preprocessing.as_ref().map_or(y, undo)
     }
 
-    /// Whether everything is there for an input of this shape and nothing can overflow.
-    pub(crate) fn is_sound(&self, shape: &[usize]) -> bool {
-        let Some(&count) = shape.get(self.axis) else { return false };
+    /// Checks that everything is there for an input of this shape, and that nothing can overflow.
+    ///
+    /// # Errors
+    /// The reason, naming the field.
+    pub(crate) fn check(&self, shape: &[usize]) -> Result<(), String> {
+        let Some(&count) = shape.get(self.axis) else {
+            return Err(format!("`axis` is {}, and there are {} axes", self.axis, shape.len()));
+        };
         let constants = self.preprocessing.as_ref();
-        self.exponents.len() == count
-            && self.centres.len() == count
-            && self.exponents.iter().all(|e| (-MAX_EXPONENT..=MAX_EXPONENT).contains(e))
-            && self.centres.iter().all(|c| (-MAX_CENTRE..=MAX_CENTRE).contains(c))
-            && constants.is_none_or(|constants| constants.is_sound(count))
+        let constant_lengths = constants.map_or([count; 2], |of| [of.factors.len(), of.terms.len()]);
+        let lengths = [self.exponents.len(), self.centres.len()].into_iter().chain(constant_lengths);
+        if lengths.into_iter().any(|length| length != count) {
+            return Err(format!("there must be one of everything for each of {count} features"));
+        }
+        if !self.exponents.iter().all(|e| (-MAX_EXPONENT..=MAX_EXPONENT).contains(e)) {
+            return Err(format!("`exponents` must be from -{MAX_EXPONENT} to {MAX_EXPONENT}"));
+        }
+        if !self.centres.iter().all(|c| (-MAX_CENTRE..=MAX_CENTRE).contains(c)) {
+            return Err(format!("`centres` must be from -{MAX_CENTRE} to {MAX_CENTRE}"));
+        }
+        if constants.is_some_and(|constants| !constants.is_sound(count)) {
+            return Err(format!(
+                "`factors` and `terms` must be at most {MAX_CONSTANT:e} away from 0, and no factor 0"
+            ));
+        }
+        Ok(())
     }
 }
 

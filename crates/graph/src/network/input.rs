@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Features;
-use crate::InputError;
+use super::{Features, check};
 use crate::accumulator::Accumulator;
 use crate::float::check_input;
 use crate::grid::{GridFactor, power_of_two};
+use crate::{CompileError, InputError};
 
 /// What one unit of the input is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,6 +124,30 @@ impl NetworkInput {
         }
     }
 
+    /// The step of element `index`, before the preprocessing: real values are rounded to multiples of it, counted from a limit.
+    #[must_use]
+    pub fn step(&self, index: usize) -> f64 {
+        let constants = self.features.as_ref().and_then(|features| features.preprocessing.as_ref());
+        let factor = constants.zip(self.feature(index)).map_or(1.0, |(of, feature)| of.factors[feature]);
+        self.unit(index) / factor.abs()
+    }
+
+    /// Checks what describes the input, which may come from anyone: its shape, ring, range, scale and features.
+    ///
+    /// # Errors
+    /// [`CompileError::Network`] naming what no compiler writes.
+    pub fn check_description(&self) -> Result<(), CompileError> {
+        check::check_input(self)
+    }
+
+    /// The place of the first value, of inputs one after the other, that [`NetworkInput::quantize`] would find beyond the range.
+    #[must_use]
+    pub fn first_outside(&self, inputs: &[f32]) -> Option<usize> {
+        let length = self.len();
+        let beyond = |(place, &x): (usize, &f32)| !self.accepts(self.integer(place % length, x.into()));
+        inputs.iter().enumerate().position(beyond)
+    }
+
     /// The integers of a real input: `x / scale` in `f64`, rounded to nearest with ties to even; where features have units of their own,
     /// as [`Features`] says.
     ///
@@ -133,14 +157,7 @@ impl NetworkInput {
         check_input(input, &self.shape)?;
         let quantize = |(index, &x): (usize, &f32)| {
             let value = f64::from(x);
-            let rounded = match &self.features {
-                None => self.scale.nearest(value),
-                Some(features) => {
-                    let feature = features.of(&self.shape, index);
-                    let integer = nearest(features.preprocess(feature, value), self.unit(index));
-                    integer.saturating_sub(features.centres[feature])
-                }
-            };
+            let rounded = self.integer(index, value);
             if self.accepts(rounded) { Ok(rounded) } else { Err(self.refusal(index, value)) }
         };
         input.iter().enumerate().map(quantize).collect()
@@ -162,6 +179,14 @@ impl NetworkInput {
             None => Ok(()),
             Some(index) => Err(self.refusal(index, self.real(index, input[index]))),
         }
+    }
+
+    /// The integer that a real value of element `index` is rounded to.
+    fn integer(&self, index: usize, value: f64) -> i64 {
+        let Some(features) = &self.features else { return self.scale.nearest(value) };
+        let feature = features.of(&self.shape, index);
+        let integer = nearest(features.preprocess(feature, value), self.unit(index));
+        integer.saturating_sub(features.centres[feature])
     }
 
     fn accepts(&self, integer: i64) -> bool {
