@@ -325,11 +325,16 @@ class GraphBuilder:
         return self.add_node("MaxPool", (x,), (x.shape[0], 1, 1), attributes)
 
     def finish(self, output: Wire) -> FloatGraph:
-        """Return the graph with this wire as its output."""
+        """Return the graph with this wire as its output, without the nodes that it does not need."""
+        needed, nodes = {output.name}, []
+        for node in reversed(self._nodes):
+            if node["name"] in needed:
+                needed.update(node["inputs"])
+                nodes.append(node)
         document = {
             "format_version": FORMAT_VERSION,
             "inputs": [{"name": self.input.name, "shape": list(self.input.shape)}],
-            "nodes": self._nodes,
+            "nodes": nodes[::-1],
             "output": output.name,
         }
         return FloatGraph(json.dumps(document), self._tensors.by_name, output.shape)
