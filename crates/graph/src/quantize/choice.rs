@@ -1,5 +1,7 @@
 //! Which squares take sums whole, which saves a circuit, and which take them rescaled.
 
+use std::collections::BTreeSet;
+
 use super::calibrate::{Measured, Samples, integer_ranges};
 use super::lower::{Source, lower};
 use super::structure::{SquareBits, Squares, Structure};
@@ -50,7 +52,7 @@ impl Choice<'_> {
         let none = Squares { whole: vec![false; items.len()], bits: self.narrowest() };
         let mut best = self.network(&none)?;
         let usual = best.error;
-        let rescaled = self.structure(&none).rescaled;
+        let rescaled = self.structure(&none, &BTreeSet::new()).rescaled;
         let offered = self.source.options.squares_of_sums;
         // Where there is no rescale, few bits save no circuit.
         let is_square =
@@ -69,8 +71,8 @@ impl Choice<'_> {
         Ok(best)
     }
 
-    fn structure(&self, squares: &Squares) -> Structure {
-        Structure::new(self.source.items, squares, self.source.options)
+    fn structure(&self, squares: &Squares, rounded: &BTreeSet<usize>) -> Structure {
+        Structure::new(self.source.items, squares, rounded, self.source.options)
     }
 
     /// The fewest bits around squares that take sums whole.
@@ -108,15 +110,28 @@ impl Choice<'_> {
         }
     }
 
-    /// The network with one way to treat squares, with more and more slack, then with larger rings for the groups that overflow; and
-    /// the error of its scores.
+    /// The network with one way to treat squares: where its groups fit no ring as they are, what means are taken off there is rescaled first.
     fn network(&self, squares: &Squares) -> Result<Chosen, CompileError> {
-        let structure = self.structure(squares);
+        let mut rounded = BTreeSet::new();
+        loop {
+            let structure = self.structure(squares, &rounded);
+            let chosen = self.of_structure(&structure);
+            let Err(CompileError::RangeOverflow { node, .. }) = &chosen else { return chosen };
+            let more = structure.roundable(self.source.items, node);
+            if more.is_subset(&rounded) {
+                return chosen;
+            }
+            rounded.extend(more);
+        }
+    }
+
+    /// The network of a structure, with more and more slack, then with larger rings for the groups that overflow; and the error of its scores.
+    fn of_structure(&self, structure: &Structure) -> Result<Chosen, CompileError> {
         let mut least = vec![0; structure.groups];
         loop {
             let mut refused = Vec::new();
             for slack in SLACK {
-                let lowered = lower(&self.source, &structure, slack, &least)?;
+                let lowered = lower(&self.source, structure, slack, &least)?;
                 let provisional = lowered.network(self.head, None)?;
                 let Measured { mut ranges, scores, made } =
                     integer_ranges(&provisional, &self.samples, &self.made, self.tracer)?;

@@ -59,8 +59,13 @@ pub(super) struct Squares {
 }
 
 impl Structure {
-    /// With rescales as the options want them.
-    pub(super) fn new(items: &[Item], squares: &Squares, options: &QuantizationOptions) -> Self {
+    /// With rescales as the options want them, and of the values `rounded`.
+    pub(super) fn new(
+        items: &[Item],
+        squares: &Squares,
+        rounded: &BTreeSet<usize>,
+        options: &QuantizationOptions,
+    ) -> Self {
         let values = items.len() + 1;
         let mut users = vec![Vec::new(); values];
         for (index, item) in items.iter().enumerate() {
@@ -76,9 +81,9 @@ impl Structure {
                 _ => items[user].action.takes_few_bits() && !squares.whole[user],
             })
             .collect();
-        let (wide, rescaled) = places(items, &users, &ahead, &takes);
+        let (wide, rescaled) = places(items, &users, &ahead, &takes, rounded);
         let mixes = mixes(items, &users, &takes, |value| wide[value] && !rescaled[value]);
-        let (wide, mut rescaled) = places(items, &users, &ahead, &mixes);
+        let (wide, mut rescaled) = places(items, &users, &ahead, &mixes, rounded);
         rescaled[items.len()] |= wide[items.len()] && options.output_unit.is_some();
         // Where rescales cost by the bits that they keep, these are too many.
         let is_offered = options.rescales && !options.narrow;
@@ -136,14 +141,36 @@ impl Structure {
         groups
     }
 
+    /// The values whose rescale leaves fewer bits where a node is made that fits no ring: wide ones of its group that a mean is taken off, and those
+    /// that are quantised as one with them.
+    pub(super) fn roundable(&self, items: &[Item], node: &str) -> BTreeSet<usize> {
+        let Some(index) = items.iter().position(|item| item.name == node) else { return BTreeSet::new() };
+        let group = self.before[index + 1];
+        let means = items.iter().zip(&self.centring[1..]).filter(|(_, centring)| centring.is_some());
+        let of_group =
+            |value: &usize| self.before[*value] == group && self.wide[*value] && !self.rescaled[*value];
+        let found = means.map(|(mean, _)| unmoved(items, mean.inputs[0])).filter(of_group);
+        let classes: BTreeSet<usize> =
+            found.filter_map(|value| Some(items[value.checked_sub(1)?].class)).collect();
+        let alike = items.iter().enumerate().filter(|(_, item)| classes.contains(&item.class));
+        alike.map(|(index, _)| index + 1).collect()
+    }
+
     /// The group of a value as its users take it.
     pub(super) fn group_behind(&self, value: usize) -> usize {
         self.behind[value]
     }
 }
 
-/// Whether each value is wide before its rescale, and whether it is rescaled, if the items that `takes` names take none that is wide.
-fn places(items: &[Item], users: &[Vec<usize>], ahead: &Ahead, takes: &[bool]) -> (Vec<bool>, Vec<bool>) {
+/// Whether each value is wide before its rescale, and whether it is rescaled, if the items that `takes` names take none that is wide, and those
+/// `rounded` are not left so.
+fn places(
+    items: &[Item],
+    users: &[Vec<usize>],
+    ahead: &Ahead,
+    takes: &[bool],
+    rounded: &BTreeSet<usize>,
+) -> (Vec<bool>, Vec<bool>) {
     let (mut wide, mut rescaled) = (vec![false; users.len()], vec![false; users.len()]);
     for (index, item) in items.iter().enumerate() {
         let value = index + 1;
@@ -158,7 +185,8 @@ fn places(items: &[Item], users: &[Vec<usize>], ahead: &Ahead, takes: &[bool]) -
         // Behind a run of nonlinear operators, where one circuit does it all; else as late as possible.
         let run_goes_on = matches!(users[value].as_slice(), &[user] if items[user].action.is_nonlinear());
         let run_ends = item.action.is_nonlinear() && ahead.product[value] && !run_goes_on;
-        rescaled[value] = wide[value] && (run_ends || users[value].iter().any(|&user| takes[user]));
+        let is_taken = users[value].iter().any(|&user| takes[user]);
+        rescaled[value] = wide[value] && (run_ends || is_taken || rounded.contains(&value));
     }
     (wide, rescaled)
 }
@@ -168,6 +196,7 @@ fn places(items: &[Item], users: &[Vec<usize>], ahead: &Ahead, takes: &[bool]) -
 fn centring(items: &[Item], users: &[Vec<usize>], value: usize) -> Option<u32> {
     let item = &items[value.checked_sub(1)?];
     let Action::Mean(window) = item.action else { return None };
+    let of = unmoved(items, item.inputs[0]);
     let mut at = value;
     loop {
         let &[user] = users[at].as_slice() else { return None };
@@ -176,13 +205,23 @@ fn centring(items: &[Item], users: &[Vec<usize>], value: usize) -> Option<u32> {
             // Repeated to all elements, too.
             Action::Move(_) if next.inputs.iter().all(|&input| input == at) => at = user + 1,
             Action::Factor(factor) if factor.abs().to_bits() == 1.0_f64.to_bits() => at = user + 1,
-            Action::Add if next.inputs.contains(&item.inputs[0]) => break,
+            Action::Add if next.inputs.iter().any(|&input| unmoved(items, input) == of) => break,
             _ => return None,
         }
     }
     // Of few, these bits cost less than a rescale.
     let bits = window.area().ilog2();
     (bits >= LEAST_CENTRING).then(|| bits - CENTRING_BITS)
+}
+
+/// The value whose elements a value has in another order or shape.
+fn unmoved(items: &[Item], mut value: usize) -> usize {
+    while let Some(item) = value.checked_sub(1).map(|index| &items[index])
+        && let (Action::Move(_), &[input]) = (&item.action, item.inputs.as_slice())
+    {
+        value = input;
+    }
+    value
 }
 
 /// How much finer a mean stays than what it is taken off: whose rounding, where it was rounded, is twice as much.

@@ -102,6 +102,40 @@ fn weights_stay_below_their_layers_largest() {
     }
 }
 
+/// A value beside its ReLU, as a PReLU has them, lets factors through; beside another value it does not.
+#[test]
+fn joins_of_the_same_channels_let_factors_through() {
+    let rows = Op::Reshape { shape: vec![8, 1, 36] };
+    let beside = |second: &str, axis: usize| {
+        Sketch::new(&[2, 6, 6], 7)
+            .conv("other", 8, 1, 1, 0)
+            .resume("x")
+            .conv("a", 8, 3, 1, 1)
+            .uneven(&["a.w", "a.b"], &[], 8, false)
+            .relu("r")
+            .join("first", rows.clone(), &["a"])
+            .join("second", rows.clone(), &[second])
+            .join("both", Op::Concat { axis }, &["first", "second"])
+            .op("image", Op::Reshape { shape: vec![16, 6, 6] })
+            .grouped("b", 8, 8, 1, 1)
+            .flatten("f")
+            .dense("e", 4)
+    };
+    for (second, axis, is_raised) in [("r", 1, true), ("other", 1, false), ("r", 0, false)] {
+        let mut sketch = beside(second, axis);
+        let samples = sketch.samples(8, -1.0, 1.0);
+        let equal = equalised(&sketch.graph, &sketch.tensors, &samples, 4).unwrap();
+        let equal = equal.unwrap_or_else(|| sketch.tensors.clone());
+        let made = |tensors: &Tensors| tensors.get("a.w").unwrap().data().to_vec();
+        assert_eq!(made(&equal) != made(&sketch.tensors), is_raised, "{second}, {axis}");
+        let scores = |tensors: &Tensors| -> Vec<u32> {
+            let all = outputs(&sketch, tensors, &samples);
+            all.iter().flat_map(|values| values.last().unwrap()).map(|x| x.to_bits()).collect()
+        };
+        assert_eq!(scores(&equal), scores(&sketch.tensors), "{second}, {axis}");
+    }
+}
+
 /// What something else takes, too, is left alone: a join, a function, the output, another layer with the same weights.
 #[test]
 fn channels_that_not_only_layers_take_are_left_alone() {

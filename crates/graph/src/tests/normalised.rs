@@ -32,10 +32,11 @@ fn over_deviations(seed: u64) -> Sketch {
         .times_rows("centred", ROOT)
 }
 
-/// Rows of sums of a layer less their means, in front of another layer.
+/// Rows of sums of a layer less their means, taken of another view of them, in front of another layer.
 fn centred(length: usize) -> Sketch {
     let mut sketch = Sketch::new(&[LINES, length, 1], 8)
         .conv("x1", LINES, 1, 1, 0)
+        .op("lying", Op::Reshape { shape: vec![LINES, 1, length] })
         .op("mean", Op::GlobalAveragePool)
         .join("means", Op::Concat { axis: 1 }, &vec!["mean"; length]);
     sketch.tensors.insert("minus", Tensor::new(vec![], vec![-1.0]).unwrap()).unwrap();
@@ -128,6 +129,22 @@ fn a_mean_that_is_taken_off_costs_few_bits_whatever_the_rows_length() {
     // With all of a row's length in the others' integers, no ring would have room for so many.
     let network = centred(384).compiled(-1.0, &at_bits(14, QuantizationOptions::powers_of_two()));
     assert_eq!(factors(&network)[0], 3);
+}
+
+/// Where what its row's length leaves in the others' integers is too much for any ring, they are rounded first.
+#[test]
+fn what_a_mean_is_taken_off_is_rounded_where_no_ring_has_room() {
+    let rounded = |network: &Network| network.public().nodes().iter().any(|node| node.name == "x1/rescale");
+    let options = |bits| {
+        at_bits(bits, QuantizationOptions { max_weight_bits: 16, ..QuantizationOptions::powers_of_two() })
+    };
+    let roomy = centred(509).compiled(-1.0, &options(12));
+    assert!(!rounded(&roomy));
+    let network = centred(509)
+        .compiled(-1.0, &QuantizationOptions { min_weight_bits: 15, max_weight_bits: 16, ..options(16) });
+    assert!(rounded(&network));
+    let error = centred(509).error(&network, -1.0, 1.0);
+    assert!(error < 1e-3, "{error}");
 }
 
 #[test]

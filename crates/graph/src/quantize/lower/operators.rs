@@ -90,10 +90,11 @@ impl Builder<'_> {
         let item = &self.source.items[index];
         let inputs = item.inputs.iter().map(|&input| self.place(input)).collect::<Result<Vec<_>, _>>()?;
         let scales: Vec<f64> = inputs.iter().map(|input| input.scale).collect();
-        let common = match self.origins[index + 1] {
-            None => common_scale(&scales),
-            Some(origin) => common_scale_on_grid(&scales, origin),
+        let within = |tolerance| match self.origins[index + 1] {
+            None => common_scale(&scales, tolerance),
+            Some(origin) => common_scale_on_grid(&scales, origin, tolerance),
         };
+        let common = tolerances(self.source.options.activation_bits).find_map(within);
         let (factors, scale) = common.ok_or_else(|| CompileError::UnsupportedOp {
             node: item.name.clone(),
             operator: if matches!(item.action, Action::Add) { "Add" } else { "Concat" },
@@ -239,34 +240,43 @@ impl Builder<'_> {
     }
 }
 
-/// The smallest factors that bring values of these scales to one, each within 2^-9 of the exact ratio, and that scale.
-fn common_scale(scales: &[f64]) -> Option<(Vec<i64>, f64)> {
+/// How far the ratio of two factors may be from that of their scales, the finest first: as values of so many bits want it, and as much as few want it.
+fn tolerances(bits: u32) -> impl Iterator<Item = f64> {
+    let finest = bits.saturating_sub(FINER_THAN_RATIOS).max(COARSEST_RATIO);
+    (COARSEST_RATIO..=finest).rev().map(|bits| (-f64::from(bits)).exp2())
+}
+
+/// The smallest factors that bring values of these scales to one, each within a tolerance of the exact ratio, and that scale.
+fn common_scale(scales: &[f64], tolerance: f64) -> Option<(Vec<i64>, f64)> {
     let finest = scales.iter().copied().fold(f64::INFINITY, f64::min);
-    (1..=DENOMINATORS).find_map(|denominator| at_scale(scales, finest / f64::from(denominator)))
+    (1..=DENOMINATORS).find_map(|denominator| at_scale(scales, finest / f64::from(denominator), tolerance))
 }
 
 /// As [`common_scale`], the scale on the grid through `origin`.
-fn common_scale_on_grid(scales: &[f64], origin: f64) -> Option<(Vec<i64>, f64)> {
+fn common_scale_on_grid(scales: &[f64], origin: f64, tolerance: f64) -> Option<(Vec<i64>, f64)> {
     let finest = scales.iter().copied().fold(f64::INFINITY, f64::min);
     let enough = finest / f64::from(2 * DENOMINATORS);
     grid::downwards(finest, origin)
         .take_while(|scale| *scale > enough)
-        .find_map(|scale| at_scale(scales, scale))
+        .find_map(|scale| at_scale(scales, scale, tolerance))
 }
 
 /// The factors that bring values of these scales to `unit`.
-fn at_scale(scales: &[f64], unit: f64) -> Option<(Vec<i64>, f64)> {
+fn at_scale(scales: &[f64], unit: f64, tolerance: f64) -> Option<(Vec<i64>, f64)> {
     let factor = |&scale: &f64| {
         let factor = (scale / unit).round();
         let error = (factor * unit / scale - 1.0).abs();
-        (error <= TOLERANCE && factor <= MAX_FACTOR as f64).then_some(factor as i64)
+        (error <= tolerance && factor <= MAX_FACTOR as f64).then_some(factor as i64)
     };
     Some((scales.iter().map(factor).collect::<Option<Vec<_>>>()?, unit))
 }
 
 /// A value of up to a given number of units of the common scale is rounded to a whole number of them within the tolerance.
 const DENOMINATORS: u32 = 256;
-const TOLERANCE: f64 = 1.0 / 512.0;
+
+/// Bits of the coarsest ratio, and how many more values have than what they are joined by.
+const COARSEST_RATIO: u32 = 9;
+const FINER_THAN_RATIOS: u32 = 2;
 
 /// The whole number of few significant bits that is nearest to `x`, which is 1 or more.
 fn with_few_bits(x: f64) -> f64 {
@@ -285,7 +295,13 @@ const MOST_SATURATED_BITS: f64 = 60.0;
 
 #[cfg(test)]
 mod tests {
-    use super::{common_scale, common_scale_on_grid};
+    use super::{common_scale as common, common_scale_on_grid, tolerances};
+
+    const COARSE: f64 = 1.0 / 512.0;
+
+    fn common_scale(scales: &[f64]) -> Option<(Vec<i64>, f64)> {
+        common(scales, COARSE)
+    }
 
     #[test]
     fn factors_are_exact_where_scales_are_multiples_and_close_elsewhere() {
@@ -301,12 +317,21 @@ mod tests {
 
     #[test]
     fn a_common_scale_on_the_grid_is_the_finest_where_the_others_are_multiples() {
-        assert_eq!(common_scale_on_grid(&[0.75, 0.25], 0.5), Some((vec![3, 1], 0.25)));
-        let (factors, unit) = common_scale_on_grid(&[0.75, 0.25], 1.1).unwrap();
+        assert_eq!(common_scale_on_grid(&[0.75, 0.25], 0.5, COARSE), Some((vec![3, 1], 0.25)));
+        let (factors, unit) = common_scale_on_grid(&[0.75, 0.25], 1.1, COARSE).unwrap();
         assert!(crate::grid::holds(unit, 1.1));
         for (factor, scale) in factors.iter().zip([0.75, 0.25]) {
             assert!((*factor as f64 * unit / scale - 1.0).abs() <= 1.0 / 512.0);
         }
-        assert_eq!(common_scale_on_grid(&[1.0, 1e-9], 1.0), None);
+        assert_eq!(common_scale_on_grid(&[1.0, 1e-9], 1.0, COARSE), None);
+    }
+    /// A mean of 509 values, rounded by 7 bits, beside them.
+    #[test]
+    fn values_of_more_bits_are_joined_by_finer_ratios() {
+        let of =
+            |bits| tolerances(bits).find_map(|tolerance| common(&[1.0, 128.0 / 509.0], tolerance)).unwrap().0;
+        assert_eq!(of(16), [509, 128]);
+        assert_eq!(of(11), of(8));
+        assert!(of(8)[0] < 509);
     }
 }
