@@ -1,14 +1,14 @@
 //! Layers, in any way, on any scheme.
 
 use lanner_bfv::{NoiseBound, Parameters};
-use lanner_step::Convolution;
-use lanner_step::Rotation;
-use lanner_spectral::{Program, Square};
 use lanner_research::circulant::{
     BlockCirculant, Bounds, Counted, HConv, HConvFactors, Hfc, HfcFactors, Operations, Planes, Rows,
     SlotScheme, StackedRows,
 };
 use lanner_ring::{Dft, Modulus};
+use lanner_spectral::{Program, Square};
+use lanner_step::Convolution;
+use lanner_step::Rotation;
 
 use crate::T;
 

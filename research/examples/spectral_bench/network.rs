@@ -1,13 +1,13 @@
 //! LoLa's networks, each way.
 
 use lanner_bfv::{Ciphertext, ParameterSet};
-use lanner_step::Samples;
-use lanner_step::Convolution;
-use lanner_spectral::{Kernel, Program, Search};
 use lanner_research::circulant::{
     BlockCirculant, Counted, EncryptedSlots, HConv, Hfc, Operations, Planes, Rows, StackedRows,
 };
 use lanner_ring::Modulus;
+use lanner_spectral::{Kernel, Program, Search};
+use lanner_step::Convolution;
+use lanner_step::Samples;
 
 use crate::layer::{Layer, dense};
 use crate::setting::{Limbs, Measured, Setting};
@@ -162,7 +162,7 @@ fn run_network(
     let mut setting = Setting::new(way, limbs.set, &with_limbs, repeats);
     let slots = match &layers[0].layer {
         Layer::Planes(planes, places) => network.planes(planes, places),
-        Layer::Program(program) => Samples::ONE.pack(program.from(), &network.input),
+        Layer::Program(program) => program.from().pack(Samples::ONE, &network.input),
         _ => unreachable!("another first layer"),
     };
     let mut state = setting.encrypt(&slots, limbs.of_layers[0]);
@@ -311,7 +311,7 @@ fn run_second(
                 slots[ciphertext][slot] = *x;
             }
         }
-        Layer::Program(program) => slots = Samples::ONE.pack(program.from(), input),
+        Layer::Program(program) => slots = program.from().pack(Samples::ONE, input),
         _ => slots[0][..input.len()].copy_from_slice(input),
     }
     let state = setting.encrypt(&slots, before);

@@ -9,8 +9,8 @@ use lanner_bfv::{
     SecretKey, SeededCiphertext, SlotEncoder,
 };
 use lanner_primitives::{Prg, Seed};
-use lanner_step::galois_element;
 use lanner_research::circulant::{Bounds, Operations};
+use lanner_step::galois_element;
 
 use crate::layer::Layer;
 use crate::network::Weighted;

@@ -1,14 +1,10 @@
 //! Bounds on noise in place of ciphertexts: what an algorithm will leave, before anything is encrypted.
 
 use lanner_bfv::{NoiseBound, Parameters};
-use lanner_step::{Result, Rotation};
 
 use super::SlotScheme;
-<<<<<<<< HEAD:crates/spectral/src/circulant/bounds.rs
-========
 use lanner_step::ProtocolError;
 use lanner_step::Rotation;
->>>>>>>> house:research/src/circulant/bounds.rs
 
 /// Computes on bounds, those of ciphertexts of a number of limbs modulo `t`. They are the ones that ciphertexts carry.
 pub struct Bounds {
@@ -29,20 +25,20 @@ impl SlotScheme for Bounds {
     type Ciphertext = NoiseBound;
     type Multiplier = ();
 
-    fn multiplier(&self, _: &[u64]) -> Result<()> {
+    fn multiplier(&self, _: &[u64]) -> Result<(), ProtocolError> {
         Ok(())
     }
 
-    fn rotate(&self, x: &NoiseBound, _: Rotation) -> Result<NoiseBound> {
+    fn rotate(&self, x: &NoiseBound, _: Rotation) -> Result<NoiseBound, ProtocolError> {
         Ok(x.switched_key_at(&self.parameters, self.limbs))
     }
 
-    fn add_assign(&self, sum: &mut NoiseBound, x: &NoiseBound) -> Result<()> {
+    fn add_assign(&self, sum: &mut NoiseBound, x: &NoiseBound) -> Result<(), ProtocolError> {
         *sum = sum.plus(*x);
         Ok(())
     }
 
-    fn multiply(&self, x: &NoiseBound, (): &()) -> Result<NoiseBound> {
+    fn multiply(&self, x: &NoiseBound, (): &()) -> Result<NoiseBound, ProtocolError> {
         Ok(x.multiplied(&self.parameters, self.t))
     }
 }

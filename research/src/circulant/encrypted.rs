@@ -1,15 +1,11 @@
 //! The scheme that is meant: slots of BFV ciphertexts, at any number of limbs.
 
 use lanner_bfv::{Ciphertext, EvaluationKeys, Evaluator, Multiplier, SlotEncoder};
-use lanner_step::{Result, Rotation, galois_element};
 
 use super::SlotScheme;
-<<<<<<<< HEAD:crates/spectral/src/circulant/encrypted.rs
-========
 use lanner_step::ProtocolError;
-use lanner_step::galois_element;
 use lanner_step::Rotation;
->>>>>>>> house:research/src/circulant/encrypted.rs
+use lanner_step::galois_element;
 
 /// Computes on ciphertexts under a client's keys.
 pub struct EncryptedSlots<'k> {
@@ -32,20 +28,20 @@ impl SlotScheme for EncryptedSlots<'_> {
     type Ciphertext = Ciphertext;
     type Multiplier = Multiplier;
 
-    fn multiplier(&self, values: &[u64]) -> Result<Multiplier> {
+    fn multiplier(&self, values: &[u64]) -> Result<Multiplier, ProtocolError> {
         Ok(self.encoder.compact_multiplier(values)?.prepare_at(self.limbs)?)
     }
 
-    fn rotate(&self, x: &Ciphertext, rotation: Rotation) -> Result<Ciphertext> {
+    fn rotate(&self, x: &Ciphertext, rotation: Rotation) -> Result<Ciphertext, ProtocolError> {
         let element = galois_element(rotation, self.encoder.slots())?;
         Ok(self.evaluator.apply(x, element, self.keys)?)
     }
 
-    fn add_assign(&self, sum: &mut Ciphertext, x: &Ciphertext) -> Result<()> {
+    fn add_assign(&self, sum: &mut Ciphertext, x: &Ciphertext) -> Result<(), ProtocolError> {
         Ok(self.evaluator.add_assign(sum, x)?)
     }
 
-    fn multiply(&self, x: &Ciphertext, factor: &Multiplier) -> Result<Ciphertext> {
+    fn multiply(&self, x: &Ciphertext, factor: &Multiplier) -> Result<Ciphertext, ProtocolError> {
         Ok(self.evaluator.mul_plain(x, factor)?)
     }
 }

@@ -20,18 +20,14 @@
 //! take no rotations, but `k` products where the paper has one.
 
 use lanner_ring::Dft;
-use lanner_step::{Convolution, ProtocolError, Result, Rotation};
 use zeroize::Zeroizing;
 
 use super::hdft::{halves, stack};
 use super::window::Window;
 use super::{BlockCirculant, Counted, Digit, Hdft, Operations, SlotScheme};
-<<<<<<<< HEAD:crates/spectral/src/circulant/hconv.rs
-========
-use lanner_step::ProtocolError;
 use lanner_step::Convolution;
+use lanner_step::ProtocolError;
 use lanner_step::Rotation;
->>>>>>>> house:research/src/circulant/hconv.rs
 
 /// A convolution's shape and layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +61,7 @@ impl HConv {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless `k` planes fit a ciphertext, and without padding, dilation or groups.
-    pub fn new(shape: &Convolution, block: usize, slots: usize) -> Result<Self> {
+    pub fn new(shape: &Convolution, block: usize, slots: usize) -> Result<Self, ProtocolError> {
         let output = shape.output_image()?;
         let [height, width] = shape.image;
         let is_plain = (shape.pads, shape.dilations, shape.groups) == ([0; 4], [1, 1], 1);
@@ -225,7 +221,7 @@ impl HConv {
         scheme: &S,
         transform: &Dft,
         weights: &BlockCirculant,
-    ) -> Result<HConvFactors<S::Multiplier>> {
+    ) -> Result<HConvFactors<S::Multiplier>, ProtocolError> {
         let taps = self.shape.kernel[0] * self.shape.kernel[1];
         if weights.blocks() != self.blocks() || weights.taps() != taps || weights.block() != self.block {
             return Err(ProtocolError::Shape { what: "weights of a circulant layer" });
@@ -312,7 +308,7 @@ impl HConv {
         scheme: &mut Counted<'_, S>,
         inputs: &[S::Ciphertext],
         factors: &HConvFactors<S::Multiplier>,
-    ) -> Result<Vec<S::Ciphertext>> {
+    ) -> Result<Vec<S::Ciphertext>, ProtocolError> {
         if inputs.len() != self.inputs() {
             return Err(ProtocolError::Shape { what: "the ciphertexts of a convolution" });
         }
@@ -323,7 +319,8 @@ impl HConv {
         let mut spectral = Vec::with_capacity(self.block);
         for (value, twiddles) in factors.forward.iter().enumerate() {
             let mut hdft = |(x, twiddles)| self.forward(value).apply(scheme, x, twiddles);
-            let values: Vec<_> = stacked.iter().zip(twiddles).map(&mut hdft).collect::<Result<_>>()?;
+            let values: Vec<_> =
+                stacked.iter().zip(twiddles).map(&mut hdft).collect::<Result<_, ProtocolError>>()?;
             spectral.push(values);
         }
         let mut outputs = Vec::with_capacity(self.outputs());
@@ -346,7 +343,7 @@ impl HConv {
         spectral: &[Vec<S::Ciphertext>],
         weights: &[Vec<Vec<S::Multiplier>>],
         inverse: &[Vec<S::Multiplier>],
-    ) -> Result<Vec<S::Ciphertext>> {
+    ) -> Result<Vec<S::Ciphertext>, ProtocolError> {
         let mut channels: Vec<Option<S::Ciphertext>> = vec![None; self.block];
         for (weights, powers) in weights.iter().zip(inverse) {
             for (value, (inputs, weights)) in spectral.iter().zip(weights).enumerate() {
@@ -369,7 +366,7 @@ impl HConv {
         scheme: &mut Counted<'_, S>,
         inputs: &[S::Ciphertext],
         weights: &[S::Multiplier],
-    ) -> Result<S::Ciphertext> {
+    ) -> Result<S::Ciphertext, ProtocolError> {
         let products =
             scheme.sum(inputs.len(), |scheme, input| scheme.multiply(&inputs[input], &weights[input]))?;
         let blocks = scheme.fold(products, &self.channels())?;

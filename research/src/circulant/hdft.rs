@@ -4,14 +4,10 @@
 //! whose results are added sum each copy up: value `c` of the transform.
 
 use lanner_ring::Dft;
-use lanner_step::{Result, Rotation};
 
 use super::{Counted, Operations, SlotScheme};
-<<<<<<<< HEAD:crates/spectral/src/circulant/hdft.rs
-========
 use lanner_step::ProtocolError;
 use lanner_step::Rotation;
->>>>>>>> house:research/src/circulant/hdft.rs
 
 /// The transform of blocks in slots, or its inverse.
 ///
@@ -94,7 +90,7 @@ impl Hdft {
         scheme: &mut Counted<'_, S>,
         stacked: &S::Ciphertext,
         twiddles: &S::Multiplier,
-    ) -> Result<S::Ciphertext> {
+    ) -> Result<S::Ciphertext, ProtocolError> {
         let product = scheme.multiply(stacked, twiddles)?;
         scheme.fold(product, &self.rotations())
     }

@@ -15,15 +15,11 @@
 //! before the input blocks, the `Q` slots from any of the first `k` on hold all blocks once. So `Q` is the power of two from `ceil(I/k) + k - 1` on.
 
 use lanner_ring::Dft;
-use lanner_step::{ProtocolError, Result, Rotation};
 
 use super::hdft::{halves, stack};
 use super::{BlockCirculant, Counted, Digit, Hdft, Operations, SlotScheme};
-<<<<<<<< HEAD:crates/spectral/src/circulant/hfc.rs
-========
 use lanner_step::ProtocolError;
 use lanner_step::Rotation;
->>>>>>>> house:research/src/circulant/hfc.rs
 
 /// A layer's shape and layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +44,7 @@ impl Hfc {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless one ciphertext holds the `k` copies that HDFT takes.
-    pub fn new(inputs: usize, outputs: usize, block: usize, slots: usize) -> Result<Self> {
+    pub fn new(inputs: usize, outputs: usize, block: usize, slots: usize) -> Result<Self, ProtocolError> {
         let powers = block.is_power_of_two() && block > 1 && slots.is_power_of_two();
         if inputs == 0 || outputs == 0 || inputs > slots || block > slots || !powers {
             return Err(NO_LAYER);
@@ -155,7 +151,7 @@ impl Hfc {
         scheme: &S,
         transform: &Dft,
         weights: &BlockCirculant,
-    ) -> Result<HfcFactors<S::Multiplier>> {
+    ) -> Result<HfcFactors<S::Multiplier>, ProtocolError> {
         let blocks = [self.outputs, self.inputs].map(|side| side.div_ceil(self.block));
         if weights.blocks() != blocks || weights.taps() != 1 || weights.block() != self.block {
             return Err(ProtocolError::Shape { what: "weights of a circulant layer" });
@@ -193,7 +189,7 @@ impl Hfc {
         scheme: &mut Counted<'_, S>,
         input: &S::Ciphertext,
         factors: &HfcFactors<S::Multiplier>,
-    ) -> Result<Vec<S::Ciphertext>> {
+    ) -> Result<Vec<S::Ciphertext>, ProtocolError> {
         let stacked = scheme.fold(input.clone(), &self.stacking())?;
         let spectral = self.forward().apply(scheme, &stacked, &factors.forward)?;
         let mut output = |weights: &S::Multiplier| {

@@ -1,16 +1,12 @@
 //! LoLa's products of an encrypted vector and a matrix in the clear, row by row, by the names that LoLa gives its layouts
 //! ([BEG19](https://proceedings.mlr.press/v97/brutzkus19a.html)).
 
-use lanner_step::{ProtocolError, Result, Rotation};
 use zeroize::Zeroizing;
 
 use super::hdft::{halves, stack, turn};
 use super::{Counted, Operations, SlotScheme};
-<<<<<<<< HEAD:crates/spectral/src/circulant/lola.rs
-========
 use lanner_step::ProtocolError;
 use lanner_step::Rotation;
->>>>>>>> house:research/src/circulant/lola.rs
 
 /// "Stacked vector - row major": as many rows at once as there are copies of the input, and all results brought together in one ciphertext, "interleaved".
 ///
@@ -30,7 +26,7 @@ impl StackedRows {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless a ciphertext holds the copies, and the results.
-    pub fn new(inputs: usize, outputs: usize, copies: usize, slots: usize) -> Result<Self> {
+    pub fn new(inputs: usize, outputs: usize, copies: usize, slots: usize) -> Result<Self, ProtocolError> {
         let layer = Self { inputs, outputs, copies, slots };
         let powers = copies.is_power_of_two() && slots.is_power_of_two();
         let fits = powers && (1..=slots).contains(&inputs) && copies <= slots / layer.period();
@@ -102,7 +98,7 @@ impl StackedRows {
         scheme: &S,
         group: usize,
         weights: &[u64],
-    ) -> Result<[S::Multiplier; 2]> {
+    ) -> Result<[S::Multiplier; 2], ProtocolError> {
         let (mut rows, mut mask) = (Zeroizing::new(vec![0; self.slots]), Zeroizing::new(vec![0; self.slots]));
         let outputs = group * self.copies..self.outputs.min((group + 1) * self.copies);
         for (copy, output) in outputs.enumerate() {
@@ -121,7 +117,7 @@ impl StackedRows {
         &self,
         scheme: &mut Counted<'_, S>,
         input: &S::Ciphertext,
-    ) -> Result<S::Ciphertext> {
+    ) -> Result<S::Ciphertext, ProtocolError> {
         scheme.fold(input.clone(), &self.stacking())
     }
 
@@ -135,7 +131,7 @@ impl StackedRows {
         stacked: &S::Ciphertext,
         group: usize,
         [rows, mask]: &[S::Multiplier; 2],
-    ) -> Result<S::Ciphertext> {
+    ) -> Result<S::Ciphertext, ProtocolError> {
         let products = scheme.multiply(stacked, rows)?;
         let sums = scheme.fold(products, &self.sums())?;
         let masked = scheme.multiply(&sums, mask)?;
@@ -154,7 +150,7 @@ impl StackedRows {
         scheme: &mut Counted<'_, S>,
         input: &S::Ciphertext,
         groups: &[[S::Multiplier; 2]],
-    ) -> Result<S::Ciphertext> {
+    ) -> Result<S::Ciphertext, ProtocolError> {
         let stacked = self.stacked(scheme, input)?;
         scheme.sum(groups.len(), |scheme, group| self.group(scheme, &stacked, group, &groups[group]))
     }
@@ -174,7 +170,7 @@ impl Rows {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there is none, or a slot beyond all.
-    pub fn new(places: &[usize], slots: usize) -> Result<Self> {
+    pub fn new(places: &[usize], slots: usize) -> Result<Self, ProtocolError> {
         if places.is_empty() || !slots.is_power_of_two() || places.iter().any(|place| *place >= slots) {
             return Err(ProtocolError::Shape { what: "the slots of a layer's input" });
         }
@@ -205,7 +201,7 @@ impl Rows {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there is one for each input; the scheme's.
-    pub fn prepare<S: SlotScheme>(&self, scheme: &S, row: &[u64]) -> Result<S::Multiplier> {
+    pub fn prepare<S: SlotScheme>(&self, scheme: &S, row: &[u64]) -> Result<S::Multiplier, ProtocolError> {
         if row.len() != self.places.len() {
             return Err(ProtocolError::Shape { what: "the weights of a row" });
         }
@@ -225,7 +221,7 @@ impl Rows {
         scheme: &mut Counted<'_, S>,
         input: &S::Ciphertext,
         rows: &[S::Multiplier],
-    ) -> Result<Vec<S::Ciphertext>> {
+    ) -> Result<Vec<S::Ciphertext>, ProtocolError> {
         let mut result = |row: &S::Multiplier| {
             let products = scheme.multiply(input, row)?;
             scheme.fold(products, &self.rotations())
@@ -274,7 +270,7 @@ impl Planes {
         scheme: &mut Counted<'_, S>,
         inputs: &[S::Ciphertext],
         factors: &[S::Multiplier],
-    ) -> Result<S::Ciphertext> {
+    ) -> Result<S::Ciphertext, ProtocolError> {
         if inputs.len() != self.taps || factors.len() != self.taps * self.maps || self.taps == 0 {
             return Err(ProtocolError::Shape { what: "the planes of a convolution" });
         }

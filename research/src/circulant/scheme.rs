@@ -1,13 +1,8 @@
 //! What the algorithms need of an encryption of slots, and the count of what they do with it.
 
-use lanner_step::{ProtocolError, Result, Rotation};
-
 use super::Operations;
-<<<<<<<< HEAD:crates/spectral/src/circulant/scheme.rs
-========
 use lanner_step::ProtocolError;
 use lanner_step::Rotation;
->>>>>>>> house:research/src/circulant/scheme.rs
 
 /// Vectors of slots modulo a prime, two rows of equally many, that are computed on slot by slot.
 pub trait SlotScheme {
@@ -20,25 +15,29 @@ pub trait SlotScheme {
     ///
     /// # Errors
     /// If there are not as many values as slots, or one is too large.
-    fn multiplier(&self, values: &[u64]) -> Result<Self::Multiplier>;
+    fn multiplier(&self, values: &[u64]) -> Result<Self::Multiplier, ProtocolError>;
 
     /// The slots of `x`, rotated.
     ///
     /// # Errors
     /// If a key is missing.
-    fn rotate(&self, x: &Self::Ciphertext, rotation: Rotation) -> Result<Self::Ciphertext>;
+    fn rotate(&self, x: &Self::Ciphertext, rotation: Rotation) -> Result<Self::Ciphertext, ProtocolError>;
 
     /// Makes `sum` the sum of both.
     ///
     /// # Errors
     /// If they do not fit together.
-    fn add_assign(&self, sum: &mut Self::Ciphertext, x: &Self::Ciphertext) -> Result<()>;
+    fn add_assign(&self, sum: &mut Self::Ciphertext, x: &Self::Ciphertext) -> Result<(), ProtocolError>;
 
     /// The product, slot by slot.
     ///
     /// # Errors
     /// If they do not fit together.
-    fn multiply(&self, x: &Self::Ciphertext, factor: &Self::Multiplier) -> Result<Self::Ciphertext>;
+    fn multiply(
+        &self,
+        x: &Self::Ciphertext,
+        factor: &Self::Multiplier,
+    ) -> Result<Self::Ciphertext, ProtocolError>;
 }
 
 /// A scheme whose operations are counted.
@@ -64,7 +63,7 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     ///
     /// # Errors
     /// The scheme's.
-    pub fn rotate(&mut self, x: &S::Ciphertext, rotation: Rotation) -> Result<S::Ciphertext> {
+    pub fn rotate(&mut self, x: &S::Ciphertext, rotation: Rotation) -> Result<S::Ciphertext, ProtocolError> {
         self.operations.rotations += 1;
         self.scheme.rotate(x, rotation)
     }
@@ -73,7 +72,7 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     ///
     /// # Errors
     /// The scheme's.
-    pub fn add_assign(&mut self, sum: &mut S::Ciphertext, x: &S::Ciphertext) -> Result<()> {
+    pub fn add_assign(&mut self, sum: &mut S::Ciphertext, x: &S::Ciphertext) -> Result<(), ProtocolError> {
         self.operations.additions += 1;
         self.scheme.add_assign(sum, x)
     }
@@ -82,7 +81,11 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     ///
     /// # Errors
     /// The scheme's.
-    pub fn multiply(&mut self, x: &S::Ciphertext, factor: &S::Multiplier) -> Result<S::Ciphertext> {
+    pub fn multiply(
+        &mut self,
+        x: &S::Ciphertext,
+        factor: &S::Multiplier,
+    ) -> Result<S::Ciphertext, ProtocolError> {
         self.operations.multiplications += 1;
         self.scheme.multiply(x, factor)
     }
@@ -91,7 +94,11 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     ///
     /// # Errors
     /// The scheme's.
-    pub fn fold(&mut self, mut sum: S::Ciphertext, rotations: &[Rotation]) -> Result<S::Ciphertext> {
+    pub fn fold(
+        &mut self,
+        mut sum: S::Ciphertext,
+        rotations: &[Rotation],
+    ) -> Result<S::Ciphertext, ProtocolError> {
         for rotation in rotations {
             let rotated = self.rotate(&sum, *rotation)?;
             self.add_assign(&mut sum, &rotated)?;
@@ -106,8 +113,8 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     pub fn sum(
         &mut self,
         terms: usize,
-        mut term: impl FnMut(&mut Self, usize) -> Result<S::Ciphertext>,
-    ) -> Result<S::Ciphertext> {
+        mut term: impl FnMut(&mut Self, usize) -> Result<S::Ciphertext, ProtocolError>,
+    ) -> Result<S::Ciphertext, ProtocolError> {
         if terms == 0 {
             return Err(ProtocolError::Shape { what: "a sum of nothing" });
         }

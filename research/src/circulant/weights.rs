@@ -1,15 +1,11 @@
 //! Weights that are circulant in blocks (section 2.4), found in dense integers.
 
 use lanner_ring::Dft;
-use lanner_step::{Convolution, ProtocolError, Result};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-<<<<<<<< HEAD:crates/spectral/src/circulant/weights.rs
-========
-use lanner_step::ProtocolError;
 use lanner_step::Convolution;
+use lanner_step::ProtocolError;
 
->>>>>>>> house:research/src/circulant/weights.rs
 /// Weights whose outputs and inputs, channels of a convolution, are cut into blocks of `k`, such that at each place of the kernel, in each block, the weight
 /// of output `a` and input `b` depends on `(a - b) mod k` alone.
 ///
@@ -31,7 +27,7 @@ impl BlockCirculant {
     /// # Errors
     /// [`ProtocolError::Shape`] unless they are circulant in such blocks, to the last bit; if `block` is zero, there are groups, or the number of weights is
     /// another.
-    pub fn of(shape: &Convolution, weights: &[i64], block: usize) -> Result<Self> {
+    pub fn of(shape: &Convolution, weights: &[i64], block: usize) -> Result<Self, ProtocolError> {
         shape.output_image()?;
         if block == 0 || shape.groups != 1 || weights.len() != shape.weights() {
             return Err(ProtocolError::Shape { what: "weights of circulant blocks" });
@@ -56,7 +52,7 @@ impl BlockCirculant {
     ///
     /// # Errors
     /// As [`Self::of`], if weights are not circulant in blocks of two or more.
-    pub fn largest(shape: &Convolution, weights: &[i64]) -> Result<Self> {
+    pub fn largest(shape: &Convolution, weights: &[i64]) -> Result<Self, ProtocolError> {
         let most = shape.out_channels.min(shape.in_channels).max(1).ilog2();
         let found = (1..=most).rev().find_map(|bits| Self::of(shape, weights, 1 << bits).ok());
         found.ok_or(ProtocolError::Shape { what: "weights that are not circulant in blocks" })
@@ -84,7 +80,7 @@ impl BlockCirculant {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless the transform has the size of a block.
-    pub fn spectrum(&self, transform: &Dft) -> Result<Spectrum<'_>> {
+    pub fn spectrum(&self, transform: &Dft) -> Result<Spectrum<'_>, ProtocolError> {
         if transform.size() != self.block {
             return Err(ProtocolError::Shape { what: "a transform and circulant blocks" });
         }

@@ -1,14 +1,9 @@
 //! Sums over windows of any length.
 
-use lanner_step::{ProtocolError, Result, Rotation};
-
 use super::hdft::turn;
 use super::{Counted, Operations, SlotScheme};
-<<<<<<<< HEAD:crates/spectral/src/circulant/window.rs
-========
 use lanner_step::ProtocolError;
 use lanner_step::Rotation;
->>>>>>>> house:research/src/circulant/window.rs
 
 /// Slot by slot, the sum of `count` slots that lie `unit` apart, from that slot on, and of nothing else.
 ///
@@ -50,7 +45,7 @@ impl Window {
         self,
         scheme: &mut Counted<'_, S>,
         x: S::Ciphertext,
-    ) -> Result<S::Ciphertext> {
+    ) -> Result<S::Ciphertext, ProtocolError> {
         let (mut doubled, mut sum) = (x, None);
         for bit in 0..=self.count.ilog2() {
             if bit > 0 {

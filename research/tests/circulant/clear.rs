@@ -1,9 +1,9 @@
 //! Slots in the clear: the twin of ciphertexts.
 
-use lanner_step::ProtocolError;
-use lanner_step::Rotation;
 use lanner_research::circulant::SlotScheme;
 use lanner_ring::Modulus;
+use lanner_step::ProtocolError;
+use lanner_step::Rotation;
 
 /// Slots modulo a prime.
 pub(crate) struct ClearSlots {

@@ -2,12 +2,12 @@
 
 use lanner_bfv::{Ciphertext, EvaluationKeys, NoiseBound, ParameterSet, SecretKey, SlotEncoder};
 use lanner_primitives::{Prg, Seed};
-use lanner_step::Convolution;
-use lanner_step::galois_element;
-use lanner_step::Rotation;
 use lanner_research::circulant::{
     BlockCirculant, Bounds, Counted, EncryptedSlots, HConv, Hfc, Rows, StackedRows,
 };
+use lanner_step::Convolution;
+use lanner_step::Rotation;
+use lanner_step::galois_element;
 
 use crate::circulant::layers::{
     Client, check_hconv, check_hfc, check_rows, check_stacked, circulant, convolution, transform,

@@ -1,10 +1,10 @@
 //! Every layer on any scheme, beside its naive twin and its formula.
 
-use lanner_step::Convolution;
 use lanner_research::circulant::{
     BlockCirculant, Counted, Digit, HConv, Hdft, Hfc, Operations, Planes, Rows, SlotScheme, StackedRows,
 };
 use lanner_ring::{Dft, Modulus};
+use lanner_step::Convolution;
 use proptest::prelude::*;
 
 use crate::circulant::clear::ClearSlots;

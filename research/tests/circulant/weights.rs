@@ -1,7 +1,7 @@
 //! Circulant blocks are found exactly, and what is not circulant is refused.
 
-use lanner_step::Convolution;
 use lanner_research::circulant::BlockCirculant;
+use lanner_step::Convolution;
 use proptest::prelude::*;
 
 use crate::circulant::layers::{circulant, convolution};
