@@ -20,7 +20,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "ground": frozenset({"process", "wire", "primitives", "ring"}),
     "leaves": frozenset({"bfv", "share", "ot", "gc", "dpf"}),
     "composition": frozenset({"protocol"}),
-    "compile": frozenset({"graph", "plan"}),
+    "compile": frozenset({"network", "graph", "quantize", "plan"}),
     "parties": frozenset({"net", "store", "session"}),
     "facade": frozenset({"lanner"}),
     "faces": frozenset({"lanner-py", "lanner-wasm"}),
@@ -31,7 +31,10 @@ SIDEWAYS = frozenset(
     {
         ("primitives", "process"),
         ("wire", "process"),
-        ("plan", "graph"),
+        ("graph", "network"),
+        ("plan", "network"),
+        ("quantize", "graph"),
+        ("quantize", "network"),
         ("session", "net"),
         ("session", "store"),
         ("store", "net"),
@@ -40,7 +43,9 @@ SIDEWAYS = frozenset(
 """The only arrows inside a layer, from, to."""
 
 NARROWED: dict[str, frozenset[str]] = {
-    "graph": frozenset(),  # A model's arithmetic without any cryptography.
+    "network": frozenset(),  # A model's arithmetic without any cryptography.
+    "graph": frozenset({"network"}),
+    "quantize": frozenset({"graph", "network"}),
     "net": frozenset({"process", "wire"}),  # A transport knows frames, not what is in them.
 }
 """Crates that may use less than their layer allows."""

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use lanner::{AutoOptions, CompileOptions, Model};
-use lanner_graph::{Graph, Policy, Precision, Tensor, Tensors};
+use lanner_graph::Graph;
+use lanner_network::{Policy, Precision, Tensor, Tensors};
 use lanner_plan::{Mode, Plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::{ClientPlan, ServedModel};

@@ -7,7 +7,7 @@ use lanner_attacks::guard;
 use lanner_attacks::live::{impostor, offer};
 use lanner_attacks::models::{Subject, circuits, squares, transfers};
 use lanner_attacks::script::End;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Item, Mode, Plan, Step, plan};
 use lanner_primitives::Ring;
 use lanner_protocol::convert::reshare::{Reading, Reveal};

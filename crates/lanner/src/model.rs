@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use lanner_graph::network::InputScale;
-use lanner_graph::{
-    Accumulator, Calibration, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, Tensors,
-    outline,
-};
+use lanner_graph::{FloatExecutor, Graph};
+use lanner_network::InputScale;
+use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Policy, Tensors};
 use lanner_plan::Mode;
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::{Calibration, outline};
 use serde::{Deserialize, Serialize};
 
 use crate::auto::{Done, Job};

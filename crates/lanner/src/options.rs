@@ -1,12 +1,12 @@
 //! What the owner of a model chooses when compiling it.
 
-use lanner_graph::{
-    Aim, Graph, Op, Policy, Precision, QuantizationOptions, Replaced, Tensors, Told, replace_relu,
-};
+use lanner_graph::{Graph, Op};
 use lanner_net::NetworkProfile;
+use lanner_network::{Policy, Precision, Tensors};
 use lanner_plan::{Limits, Mode, Objective, Prices, Samples};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::{Aim, QuantizationOptions, Replaced, Told, replace_relu};
 use serde::Deserialize;
 
 use crate::estimate::link;

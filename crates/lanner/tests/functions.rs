@@ -3,11 +3,12 @@
 
 use std::thread;
 
-use lanner_graph::elementwise::{FixedFunction, polynomials};
 use lanner_net::memory;
+use lanner_network::elementwise::FixedFunction;
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Transfers, parameters};
+use lanner_quantize::polynomials;
 use lanner_share::Share;
 use lanner_wire::Channel;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use lanner_graph::Network;
+use lanner_network::Network;
 use lanner_protocol::linear::{Sets, WeightForm};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, parameters};
 use lanner_protocol::step::{Built, Memory, Needs, Protocol, SetUp, ValueType};

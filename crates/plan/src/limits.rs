@@ -6,7 +6,7 @@
 //! takes is the step's own word ([`Work`], [`Memory`]); here is what all together may. What is searched or built gate by gate while
 //! planning has limits of its own, far beyond real networks.
 
-use lanner_graph::{FixedOp, Outline, Policy, PublicNetwork};
+use lanner_network::{FixedOp, Outline, Policy, PublicNetwork};
 use lanner_protocol::linear::{Convolution, cheetah, gazelle};
 use lanner_protocol::nonlinear::softmax::{MAX_CLASSES as MAX_SOFTMAX_CLASSES, MAX_DIGITS};
 use lanner_protocol::step::{Memory, Work};

@@ -12,7 +12,7 @@ mod square;
 use std::collections::{BTreeMap, HashSet};
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
+use lanner_network::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::reshare::Reshare;

@@ -1,7 +1,7 @@
 //! Sizes of networks that branch: a node's are those of the values that it takes, not of the value made before it.
 
 use crate::common;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, PlanError, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 

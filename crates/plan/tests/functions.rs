@@ -1,8 +1,8 @@
 //! How functions and products of two values are planned.
 
 use crate::common;
-use lanner_graph::elementwise::FixedFunction;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::elementwise::FixedFunction;
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;

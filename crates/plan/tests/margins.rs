@@ -2,7 +2,7 @@
 
 use crate::common;
 use lanner_bfv::ParameterSet;
-use lanner_graph::Policy;
+use lanner_network::Policy;
 use lanner_plan::{Account, Mode, Plan, PlanError, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 

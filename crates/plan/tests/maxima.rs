@@ -1,7 +1,7 @@
 //! Where mode tabula takes maxima over windows: after what is looked up, by keys, if that sends less online, else before it, by transfers.
 
 use crate::common;
-use lanner_graph::Policy;
+use lanner_network::Policy;
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::Cost;
 use lanner_protocol::linear::Sets;

@@ -1,7 +1,7 @@
 //! What a plan over powers of two rounds, and which results may show it.
 
 use crate::common;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, PlanError, plan};
 use lanner_protocol::linear::cheetah::Accuracy;
 use lanner_protocol::linear::delphi;

@@ -1,7 +1,7 @@
 //! Rings say how wide weights may be, to the compiler and to the layers alike; and there are parameters with room for them.
 
 use crate::common;
-use lanner_graph::{Accumulator, Policy};
+use lanner_network::{Accumulator, Policy};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::linear::cheetah::Scheme;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;

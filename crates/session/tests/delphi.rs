@@ -1,11 +1,12 @@
 //! Plans whose linear layers are encrypted ahead of time: every output integer as computed in the clear, what is predicted is what is sent, offline
 //! in one round, and material that was bytes in between makes the same prediction.
 
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Item, Mode, Plan, plan};
 use lanner_protocol::linear::delphi;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::{Outcome, PartyState, Protocol};
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, PartyPlan, Phase, Prepared, ServedModel};
 
 use crate::common::{Digested, network, session, session_keeping};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{
-    FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
-};
+use lanner_graph::Graph;
 use lanner_net::{Entry, Recorded, memory};
+use lanner_network::{FixedExecutor, FixedRun, Network, Policy, Tensor, Tensors};
 use lanner_plan::{Choices, Item, Limits, Mode, Plan, PlanCost, Samples, Step, plan, plan_within};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::convert::reshare::{Reading, Reveal};
@@ -13,6 +12,7 @@ use lanner_protocol::nonlinear::ot_nonlinear::{DropGuard, Rounding};
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::Protocol;
+use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };

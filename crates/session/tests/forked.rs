@@ -7,10 +7,11 @@ mod common;
 
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, Policy, QuantizationOptions};
 use lanner_net::memory;
+use lanner_network::{FixedExecutor, Policy};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };

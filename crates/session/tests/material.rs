@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use lanner_graph::{Network, Policy, QuantizationOptions};
+use lanner_network::{Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::PartyState;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, PartyPlan, Prepared, ServedModel};
 use lanner_wire::DecodeError;
 use rand_core::Rng;

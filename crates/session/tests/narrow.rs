@@ -1,11 +1,12 @@
 //! What is looked up in rings of its own: both parties' results equal the reference up to the edges of what is kept.
 
 use crate::common::{network, session};
-use lanner_graph::network::Lookup;
-use lanner_graph::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy, QuantizationOptions};
+use lanner_network::Lookup;
+use lanner_network::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::Outcome;
 
 const BOUNDED: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,2,2]}],"nodes":[

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, FixedOp, FixedRun, Integers, Network, Policy, QuantizationOptions};
 use lanner_net::{Entry, Recorded, memory};
+use lanner_network::{FixedExecutor, FixedOp, FixedRun, Integers, Network, Policy};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, Saturation, plan, plan_within};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ClientSession, Outcome, ServedModel, ServerSession};
 
 use crate::common::rng;

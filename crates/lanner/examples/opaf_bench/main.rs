@@ -19,10 +19,10 @@ mod trial;
 #[path = "../two_parties/mod.rs"]
 mod two_parties;
 
-use lanner_graph::elementwise::polynomials;
 use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::Layer;
 use lanner_protocol::nonlinear::ot_nonlinear::blocks::Program;
+use lanner_quantize::polynomials;
 use reciprocal::Reciprocal;
 use table::{Row, Table};
 use trial::{Function, Trial, VALUES, Way};

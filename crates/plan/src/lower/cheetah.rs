@@ -1,6 +1,6 @@
 //! The steps of mode cheetah, over powers of two.
 
-use lanner_graph::{FixedNode, Policy};
+use lanner_network::{FixedNode, Policy};
 use lanner_primitives::Ring;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme, Stacked};

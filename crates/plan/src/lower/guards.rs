@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::{FixedNode, FixedOp};
+use lanner_network::{FixedNode, FixedOp};
 use lanner_protocol::linear::cheetah::{Accuracy, Scheme, Stacked};
 
 use super::{Planner, Run, convolution, layer, ring};

@@ -1,6 +1,6 @@
 //! The activations of mode tabula, and of the nodes that follow it in mode auto.
 
-use lanner_graph::FixedOp;
+use lanner_network::FixedOp;
 use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply, RingActivation, RingFunction, parameters};
 use lanner_protocol::nonlinear::tabula::{Lookup, Maxima, Rounding, Table};

@@ -1,6 +1,6 @@
 //! How the client learns the result.
 
-use lanner_graph::Policy;
+use lanner_network::Policy;
 use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::reshare::{Reading, Reveal};

@@ -3,7 +3,7 @@
 //! A value that reached its bound is the largest that there is, and comparing shares with that takes a gate a bit. So the values behind all bounds are
 //! compared in groups, by one circuit; the groups' bits are added up in shares; and of the sum the client learns whether it is above zero.
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_primitives::Ring;
 use lanner_protocol::Samples;
 use lanner_protocol::convert::shortfall::{Bounded, Shortfall};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::{FixedOp, PublicNetwork};
+use lanner_network::{FixedOp, PublicNetwork};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Sets;
 use lanner_protocol::linear::gazelle::packing::Packing;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lanner_graph::{Network, PublicNetwork};
+use lanner_network::{Network, PublicNetwork};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::step::{ModelParts, Shared, Weights};
 
