@@ -194,7 +194,7 @@ fn prepare<'a>(
 }
 
 /// Batch normalisation as `x * scale + shift`, per channel.
-pub fn batch_norm_affine(
+pub(crate) fn batch_norm_affine(
     scale: &[f32],
     bias: &[f32],
     mean: &[f32],

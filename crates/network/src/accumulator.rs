@@ -127,17 +127,20 @@ impl Accumulator {
     }
 
     /// How far the sums of a linear layer may be from their exact values: faithful layers modulo a power of two may be off by one.
+    #[must_use]
     pub const fn sum_error(self) -> i64 {
         self.is_power_of_two() as i64
     }
 
     /// A value, brought back into the ring if it is beyond `limit`, which is within m/2; and whether it was.
+    #[must_use]
     pub const fn confine(self, value: i128, limit: i128) -> (i128, bool) {
         let is_beyond = value.abs() > limit;
         (if is_beyond { self.centre(value) } else { value }, is_beyond)
     }
 
     /// The product of two values, likewise; also where it is beyond 128 bits.
+    #[must_use]
     pub const fn product(self, a: i128, b: i128, limit: i128) -> (i128, bool) {
         if let Some(product) = a.checked_mul(b) {
             return self.confine(product, limit);
@@ -215,6 +218,7 @@ const fn room_below(bits: u32, shift: u32) -> i128 {
 }
 
 /// 2^(shift-1), or 0 for no shift; saturates far outside any ring.
+#[must_use]
 pub const fn rounding_constant(shift: u32) -> i64 {
     match shift {
         0 => 0,

@@ -43,21 +43,25 @@ impl GridFactor {
     }
 
     /// The smallest that is not below `x`, if there is one.
+    #[must_use]
     pub fn above(x: f64) -> Option<Self> {
         Self::try_from(steps_above(x)).ok()
     }
 
     /// Two to the power of `exponent`, if that is on the grid.
+    #[must_use]
     pub fn power_of_two(exponent: i32) -> Option<Self> {
         Self::try_from(exponent.checked_mul(STEPS)?).ok()
     }
 
     /// The power of two that is nearest to `x`, if there is one: less than half a doubling away.
+    #[must_use]
     pub fn nearest_power_of_two(x: f64) -> Option<Self> {
         Self::power_of_two(x.log2().round() as i32)
     }
 
     /// The one that `x` is, up to the rounding of floats.
+    #[must_use]
     pub fn exactly(x: f64) -> Option<Self> {
         let nearest = Self::try_from((x.log2() * f64::from(STEPS)).round() as i32).ok()?;
         ((x / nearest.value() - 1.0).abs() <= TOLERANCE).then_some(nearest)
@@ -82,6 +86,7 @@ impl From<GridFactor> for i32 {
 }
 
 /// The smallest scale of the grid through `origin` that is not below `scale`; both are positive.
+#[must_use]
 pub fn above(scale: f64, origin: f64) -> f64 {
     origin * power(steps_above(scale / origin))
 }
@@ -93,17 +98,20 @@ pub fn downwards(scale: f64, origin: f64) -> impl Iterator<Item = f64> {
 }
 
 /// Whether `scale` lies on the grid through `origin`.
+#[must_use]
 pub fn holds(scale: f64, origin: f64) -> bool {
     GridFactor::exactly(scale / origin).is_some()
 }
 
 /// The largest whole number that is not above `most`, among the grid's values rounded to whole ones; `most` is 1 or more.
+#[must_use]
 pub fn whole_below(most: f64) -> f64 {
     let whole = (0..=steps_above(most) + 1).rev().map(|steps| power(steps).round());
     whole.into_iter().find(|&whole| whole <= most).unwrap_or(1.0)
 }
 
 /// As [`whole_below`], the smallest that is not below `least`.
+#[must_use]
 pub fn whole_above(least: f64) -> f64 {
     let from = (steps_above(least) - 2).max(0);
     (from..from + 4).map(|steps| power(steps).round()).find(|&whole| whole >= least).unwrap_or(least)
@@ -116,6 +124,7 @@ fn steps_above(x: f64) -> i32 {
 }
 
 /// `2^exponent`, exactly, within the exponents of a normal `f64`.
+#[must_use]
 pub fn power_of_two(exponent: i32) -> f64 {
     power(exponent.clamp(-1022, 1023) * STEPS)
 }

@@ -91,7 +91,7 @@ impl Integers<'_> {
 }
 
 /// Brings values beyond `limit` back into the ring; returns how many there were.
-pub fn confine<I: Integer>(values: &mut [I], limit: i128, ring: Accumulator) -> usize {
+pub(crate) fn confine<I: Integer>(values: &mut [I], limit: i128, ring: Accumulator) -> usize {
     let [low, high] = [-limit, limit].map(I::of);
     let mut beyond = 0;
     for x in values.iter_mut().filter(|x| !(low..=high).contains(*x)) {

@@ -17,6 +17,7 @@ const DEPTH: usize = 128;
 const COLUMNS: usize = 16;
 
 /// Whether each group of a convolution has enough outputs for [`add_wide_conv`].
+#[must_use]
 pub fn is_wide(geometry: &ConvGeometry) -> bool {
     geometry.out_channels / geometry.groups >= ROWS
 }

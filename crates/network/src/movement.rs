@@ -19,6 +19,9 @@ pub struct Source {
 pub type Sources = Vec<Option<Source>>;
 
 /// The shape with its axes reordered.
+///
+/// # Errors
+/// The reason why the shapes do not fit, for people.
 pub fn transpose(input: &[usize], axes: &[usize]) -> Result<Vec<usize>, String> {
     let mut sorted = axes.to_vec();
     sorted.sort_unstable();
@@ -29,6 +32,9 @@ pub fn transpose(input: &[usize], axes: &[usize]) -> Result<Vec<usize>, String> 
 }
 
 /// The shape `sizes`, if every element lies inside the input.
+///
+/// # Errors
+/// The reason why the shapes do not fit, for people.
 pub fn slice(
     input: &[usize],
     starts: &[usize],
@@ -53,6 +59,9 @@ pub fn slice(
 }
 
 /// The shape with zeros around it.
+///
+/// # Errors
+/// The reason why the shapes do not fit, for people.
 pub fn pad(input: &[usize], before: &[usize], after: &[usize]) -> Result<Vec<usize>, String> {
     let fits = |pads: &[usize]| pads.len() == input.len() && pads.iter().all(|&pad| pad <= MAX_AXIS);
     if !fits(before) || !fits(after) {
@@ -64,6 +73,9 @@ pub fn pad(input: &[usize], before: &[usize], after: &[usize]) -> Result<Vec<usi
 }
 
 /// The shape of values joined along an axis.
+///
+/// # Errors
+/// The reason why the shapes do not fit, for people.
 pub fn concat(inputs: &[&[usize]], axis: usize) -> Result<Vec<usize>, String> {
     let mut shape = inputs.first().map_or_else(Vec::new, |first| first.to_vec());
     if axis >= shape.len() {
@@ -80,6 +92,7 @@ pub fn concat(inputs: &[&[usize]], axis: usize) -> Result<Vec<usize>, String> {
 }
 
 /// The sources of a checked transposition.
+#[must_use]
 pub fn transpose_sources(input: &[usize], axes: &[usize]) -> Sources {
     let strides = strides(input);
     let of_output: Vec<i64> = axes.iter().map(|&axis| strides[axis]).collect();
@@ -88,6 +101,7 @@ pub fn transpose_sources(input: &[usize], axes: &[usize]) -> Sources {
 }
 
 /// The sources of a checked slice.
+#[must_use]
 pub fn slice_sources(input: &[usize], starts: &[usize], sizes: &[usize], steps: &[i64]) -> Sources {
     let strides = strides(input);
     let base = starts.iter().zip(&strides).map(|(&start, stride)| start as i64 * stride).sum();
@@ -96,6 +110,7 @@ pub fn slice_sources(input: &[usize], starts: &[usize], sizes: &[usize], steps: 
 }
 
 /// The sources of a checked padding.
+#[must_use]
 pub fn pad_sources(input: &[usize], before: &[usize], output: &[usize]) -> Sources {
     let mut sources = vec![None; output.iter().product()];
     let strides = strides(output);
@@ -105,6 +120,7 @@ pub fn pad_sources(input: &[usize], before: &[usize], output: &[usize]) -> Sourc
 }
 
 /// The sources of a checked join.
+#[must_use]
 pub fn concat_sources(inputs: &[&[usize]], axis: usize, output: &[usize]) -> Sources {
     let mut sources = vec![None; output.iter().product()];
     let strides = strides(output);
@@ -117,6 +133,7 @@ pub fn concat_sources(inputs: &[&[usize]], axis: usize, output: &[usize]) -> Sou
 }
 
 /// The sources of the same elements under another shape.
+#[must_use]
 pub fn reshape_sources(input: &[usize]) -> Sources {
     from_first(0..element_count(input).unwrap_or(0))
 }

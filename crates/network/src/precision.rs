@@ -80,6 +80,7 @@ impl Reached {
 }
 
 /// A share as a percentage to three digits or so, rounded up: what is printed is never better than what was found.
+#[must_use]
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let steps: f64 = match percent {

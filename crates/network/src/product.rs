@@ -4,12 +4,14 @@ use crate::accumulator::Accumulator;
 use crate::integer::Integer;
 
 /// The smallest interval that holds the products of the values of two intervals, of which each holds 0.
+#[must_use]
 pub fn interval(a: [i128; 2], b: [i128; 2]) -> [i128; 2] {
     let times = i128::saturating_mul;
     [times(a[0], b[1]).min(times(a[1], b[0])), times(a[0], b[0]).max(times(a[1], b[1]))]
 }
 
 /// How far a product of values of at most these magnitudes may be off if each is off by at most its error; saturates.
+#[must_use]
 pub fn error(magnitudes: [i64; 2], errors: [i64; 2]) -> i64 {
     let [a, b] = magnitudes;
     let [of_a, of_b] = errors;
@@ -33,12 +35,16 @@ pub fn multiply<I: Integer>(x: &mut [I], y: &[I], limit: i128, ring: Accumulator
 pub struct Matrices {
     groups: usize,
     rows: usize,
+    /// Columns of the first and rows of the second.
     pub inner: usize,
     columns: usize,
 }
 
 impl Matrices {
     /// The matrices of two shapes; the reason where they do not fit.
+    ///
+    /// # Errors
+    /// The reason, for people.
     pub fn of(x: &[usize], y: &[usize]) -> Result<Self, String> {
         match (x, y) {
             (&[groups, rows, inner], &[others, depth, columns]) if groups == others && inner == depth => {
@@ -48,6 +54,8 @@ impl Matrices {
         }
     }
 
+    /// The shape of the products.
+    #[must_use]
     pub fn product_shape(&self) -> Vec<usize> {
         vec![self.groups, self.rows, self.columns]
     }

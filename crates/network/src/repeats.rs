@@ -146,6 +146,7 @@ pub fn numbers_of(name: &str) -> Vec<i64> {
 }
 
 /// The name without its numbers, each of which is one mark.
+#[must_use]
 pub fn without_numbers(name: &str) -> String {
     pieces(name).map(|piece| piece.map_or_else(|text| text, |_| "\0")).collect()
 }

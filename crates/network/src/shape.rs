@@ -3,6 +3,9 @@
 use crate::InputError;
 
 /// Refuses inputs of the wrong length or with NaN or infinity.
+///
+/// # Errors
+/// [`InputError::Length`] and [`InputError::NotFinite`].
 pub fn check_input(input: &[f32], shape: &[usize]) -> Result<(), InputError> {
     let expected = shape.iter().product();
     if input.len() != expected {
@@ -21,11 +24,13 @@ pub fn per_channel_or_whole<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
 }
 
 /// The three axes of an image; inference checked that there are three.
+#[must_use]
 pub fn image(shape: &[usize]) -> [usize; 3] {
     <[usize; 3]>::try_from(shape).unwrap_or([1, 1, shape.iter().product()])
 }
 
 /// Height and width of an image's shape.
+#[must_use]
 pub fn area(shape: &[usize]) -> [usize; 2] {
     let [_, height, width] = image(shape);
     [height, width]

@@ -67,6 +67,7 @@ impl Tensor {
     }
 
     /// Whether the values can be repeated to `shape`, as [`Self::broadcast`] does.
+    #[must_use]
     pub fn broadcasts_to(&self, shape: &[usize]) -> bool {
         self.strides(shape).is_some() && element_count(shape).is_some()
     }
@@ -155,6 +156,9 @@ impl Tensors {
     }
 
     /// The tensor that a node needs.
+    ///
+    /// # Errors
+    /// [`CompileError::UnknownTensor`] if it is not there.
     pub fn of_node(&self, node: &str, name: &str) -> Result<&Tensor, CompileError> {
         self.get(name)
             .ok_or_else(|| CompileError::UnknownTensor { node: node.to_owned(), tensor: name.to_owned() })
@@ -162,6 +166,7 @@ impl Tensors {
 }
 
 /// The product of a shape, or `None` if it overflows.
+#[must_use]
 pub fn element_count(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1_usize, |count, &size| count.checked_mul(size))
 }
@@ -182,7 +187,8 @@ fn decode(name: &str, view: &TensorView<'_>) -> Result<Tensor, CompileError> {
     })
 }
 
-pub fn damaged<E: std::fmt::Display>(reason: E) -> CompileError {
+/// The error of a file that is damaged.
+pub(crate) fn damaged<E: std::fmt::Display>(reason: E) -> CompileError {
     CompileError::TensorFile { reason: reason.to_string() }
 }
 

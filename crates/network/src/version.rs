@@ -5,6 +5,9 @@ use serde::Deserialize;
 use crate::CompileError;
 
 /// Names a version mismatch before the fields of another version fail to parse.
+///
+/// # Errors
+/// [`CompileError::FormatVersion`] for another one, [`CompileError::Json`] for what is no such document.
 pub fn check_version(what: &'static str, known: &[u32], json: &str) -> Result<(), CompileError> {
     #[derive(Deserialize)]
     struct Versioned {

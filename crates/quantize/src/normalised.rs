@@ -1,6 +1,5 @@
 //! What is multiplied with an inverse power, most often of itself, as by a normalisation: however small it is, the result is not, and so it keeps more bits.
 
-use lanner_graph::elementwise::Elementwise;
 use lanner_network::FixedOp;
 
 use super::item::{Action, Item};
@@ -12,7 +11,9 @@ pub(super) const FINER_BITS: u32 = 4;
 /// such a value is a sum of it and of others.
 pub(super) fn normalised(items: &[Item<'_>], users: &[Vec<usize>]) -> Vec<bool> {
     let mut found = vec![false; items.len() + 1];
-    let is_inverse = |item: &Item<'_>| item.action.choosing().is_some_and(|op| op.is_inverse());
+    let is_inverse = |item: &Item<'_>| {
+        item.action.choosing().is_some_and(lanner_graph::elementwise::Elementwise::is_inverse)
+    };
     for (index, item) in items.iter().enumerate().filter(|(_, item)| is_inverse(item)) {
         for value in behind(items, users, index + 1) {
             for &user in users[value].iter().filter(|&&user| items[user].action.is_product()) {
@@ -46,7 +47,7 @@ pub(super) fn normalised(items: &[Item<'_>], users: &[Vec<usize>]) -> Vec<bool> 
 pub(super) fn vanishes(items: &[Item<'_>], users: &[Vec<usize>]) -> Vec<bool> {
     let is_product = |user: &&usize| items[**user].action.is_product();
     let of_item = |(index, item): (usize, &Item<'_>)| {
-        if !item.action.choosing().is_some_and(|op| op.is_inverse()) {
+        if !item.action.choosing().is_some_and(lanner_graph::elementwise::Elementwise::is_inverse) {
             return false;
         }
         let zeros = zeros_of_sum(items, item.inputs[0]);

@@ -38,8 +38,3 @@ impl Elementwise for LeakyRelu {
         true
     }
 }
-
-/// The fewest bits that integers between these have with their sign, two at least.
-fn bits_of([low, high]: [i64; 2]) -> Option<u32> {
-    (2..i64::BITS).find(|bits| low >> (bits - 1) >= -1 && high >> (bits - 1) <= 0)
-}

@@ -28,6 +28,9 @@ pub trait Elementwise: Debug + Sync {
     }
 
     /// Why the attributes contradict each other, if they do.
+    ///
+    /// # Errors
+    /// The contradiction, for people.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }

@@ -175,6 +175,7 @@ impl Op {
     }
 
     /// The operator if each element of its output depends on the input element at its place alone, by one rule for all places.
+    #[must_use]
     pub fn elementwise(&self) -> Option<&dyn Elementwise> {
         self.entry().1
     }
@@ -198,6 +199,7 @@ impl Op {
     }
 
     /// Whether the operator is a layer with weights in fixed point.
+    #[must_use]
     pub const fn is_linear(&self) -> bool {
         matches!(self, Self::Conv { .. } | Self::MatMul { .. })
     }

@@ -16,6 +16,9 @@ const MAX_ELEMENTS: usize = 1 << 26;
 pub type Shapes = BTreeMap<String, Vec<usize>>;
 
 /// Checks names, order and arity, and infers the shape of every value.
+///
+/// # Errors
+/// [`CompileError`] naming the first node that does not fit.
 pub fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileError> {
     graph.check_version()?;
     graph.check_attributes()?;
@@ -43,6 +46,9 @@ pub fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileError> {
 }
 
 /// Infers the shapes of nodes that were added to a graph whose other shapes are known, in order.
+///
+/// # Errors
+/// [`CompileError`] naming the first node that does not fit.
 pub fn infer_added(added: &[Node], shapes: &mut Shapes, tensors: &Tensors) -> Result<(), CompileError> {
     for node in added {
         let shape = node_shape(node, shapes, tensors)?;
@@ -53,6 +59,9 @@ pub fn infer_added(added: &[Node], shapes: &mut Shapes, tensors: &Tensors) -> Re
 }
 
 /// The parts of a convolution's geometry that its weight tensor fixes.
+///
+/// # Errors
+/// [`CompileError`] if the weight tensor is missing or has another rank.
 pub fn conv_geometry(node: &Node, tensors: &Tensors) -> Result<Option<ConvGeometry>, CompileError> {
     let Op::Conv { weight, strides, pads, dilations, groups, .. } = &node.op else { return Ok(None) };
     let &[out_channels, _, height, width] = tensors.of_node(&node.name, weight)?.shape() else {

@@ -273,6 +273,9 @@ fn product(a: &[f32], b: &[f32]) -> Vec<f32> {
 }
 
 /// The constant's values over the whole shape of its operand.
+///
+/// # Errors
+/// [`CompileError::UnknownTensor`] if the tensor is missing.
 pub fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
     // Inference checked that the constant broadcasts.
     let repeated = |constant: &Tensor| constant.broadcast(draft.input_shape(index));

@@ -10,7 +10,9 @@ use crate::graph::{Graph, Node, Op, infer};
 pub struct Coded {
     /// The axis whose positions are the features.
     pub axis: usize,
+    /// What each feature is multiplied with.
     pub factors: Vec<f32>,
+    /// What is added to each.
     pub terms: Vec<f32>,
 }
 

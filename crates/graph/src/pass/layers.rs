@@ -6,6 +6,9 @@ use super::{Draft, constant, fold};
 use crate::graph::{Op, infer};
 
 /// Makes every mean over windows a convolution of each channel by itself, and gives every transposition before a dense layer to that layer.
+///
+/// # Errors
+/// [`CompileError`] if the tensors are damaged.
 pub fn make_all(draft: &mut Draft) -> Result<(), CompileError> {
     for index in 0..draft.graph.nodes.len() {
         match draft.graph.nodes[index].op.clone() {

@@ -58,6 +58,7 @@ fn meets_others(draft: &Draft, index: usize) -> bool {
 }
 
 /// The factor, if one for all elements that is not 0.
+#[must_use]
 pub fn uniform(values: &[f32]) -> Option<f32> {
     let first = *values.first()?;
     (first.is_normal() && values.iter().all(|value| value.to_bits() == first.to_bits())).then_some(first)

@@ -36,12 +36,18 @@ use crate::graph::{Graph, Node, Shapes, infer};
 /// A graph in the hands of the passes, with its own copy of the tensors.
 #[derive(Clone, Debug)]
 pub struct Draft {
+    /// The graph.
     pub graph: Graph,
+    /// Its tensors.
     pub tensors: Tensors,
+    /// The shapes of its values.
     pub shapes: Shapes,
 }
 
 /// Runs every pass; also returns how the graph ended.
+///
+/// # Errors
+/// [`CompileError`] if the graph or its tensors are damaged, or it has no layer.
 pub fn prepare(graph: &Graph, tensors: &Tensors) -> Result<(Draft, Head), CompileError> {
     prepare_coded(graph, tensors, None)
 }
@@ -56,6 +62,9 @@ pub fn joined(graph: &Graph, tensors: &Tensors) -> Result<(Graph, Tensors), Comp
 }
 
 /// As [`prepare`], for an input that comes coded.
+///
+/// # Errors
+/// As [`prepare`].
 pub fn prepare_coded(
     graph: &Graph,
     tensors: &Tensors,

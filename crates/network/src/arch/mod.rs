@@ -10,12 +10,13 @@
 
 mod portable;
 
-pub use portable::{ROWS, Sum};
+pub(crate) use portable::ROWS;
+pub use portable::Sum;
 
 /// Adds to each of the equally long rows of `sums` the combination of the rows of `rows` by its own weights.
 ///
 /// `weights` holds as many weights for each sum as there are rows, one sum after the other, `stride` apart.
-pub fn add_combinations<T: Copy, S: Sum<T>>(
+pub(crate) fn add_combinations<T: Copy, S: Sum<T>>(
     weights: &[T],
     stride: usize,
     rows: &[T],
@@ -46,7 +47,7 @@ pub fn add_rows<T: Copy, S: Sum<T>>(input: &[T], weight: &[T], output: &mut [S])
 /// and in the same order, for many sums: each row is read once for [`ROWS`] of them, `N` of their elements at a time.
 ///
 /// `weights` holds, for each [`ROWS`] sums, the weights of each row in turn.
-pub fn add_product<T: Copy + Default, S: Sum<T> + Default, const N: usize>(
+pub(crate) fn add_product<T: Copy + Default, S: Sum<T> + Default, const N: usize>(
     weights: &[[T; ROWS]],
     rows: &[T],
     length: usize,

@@ -121,7 +121,7 @@ fn add_one<T: Copy, S: Sum<T>>(weights: &[T], rows: &[T], sums: &mut [S]) {
 }
 
 /// Rows of a tile of sums that is kept in registers. With an odd number compilers make vectors of columns, not of rows.
-pub const ROWS: usize = 5;
+pub(crate) const ROWS: usize = 5;
 
 /// Tiles across that one panel of weights is multiplied by before the next: what they read stays near.
 const TILES: usize = 8;

@@ -51,6 +51,7 @@ impl FixedFunction {
     }
 
     /// The value at a place of the domain, counted from its beginning.
+    #[must_use]
     pub fn at_place(&self, place: i64) -> i64 {
         let bits = self.within_bits();
         let value = self.within_at(place & ((1 << bits) - 1));

@@ -39,6 +39,9 @@ pub trait FixedElementwise {
     }
 
     /// Why the attributes are not usable between values of these rings, which are one unless the operator may change it; if they are not.
+    ///
+    /// # Errors
+    /// The reason, for people.
     fn check(&self, _before: Accumulator, _after: Accumulator) -> Result<(), String> {
         Ok(())
     }

@@ -46,6 +46,7 @@ impl FixedFunction {
     }
 
     /// What its polynomials lie between on all segments, before anything is rounded: of the sum from each power on, those below left out.
+    #[must_use]
     pub fn sum_ranges(&self) -> Vec<[i128; 2]> {
         let last = (1_i128 << self.place_bits()) - 1;
         let mut ranges = vec![[i128::MAX, i128::MIN]; self.degree() + 1];

@@ -11,8 +11,11 @@ use crate::product;
 /// An interval that a value stays in, and why; 0 lies in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
+    /// Its lower end, not above 0.
     pub low: i128,
+    /// Its upper end, not below 0.
     pub high: i128,
+    /// Why.
     pub evidence: Evidence,
 }
 
@@ -23,7 +26,7 @@ pub struct Bound {
 ///
 /// # Errors
 /// [`CompileError::Network`] if a rescaled value or a function's does not fit the ring it moves to.
-pub fn propagate(
+pub(crate) fn propagate(
     network: &PublicNetwork,
     weights: Option<&BTreeMap<usize, LinearWeights>>,
 ) -> Result<Vec<Bound>, CompileError> {
@@ -42,6 +45,9 @@ pub fn propagate(
 
 impl Bound {
     /// The bound after one operator whose output may reach `limit` in `ring`; the reason where it does not fit.
+    ///
+    /// # Errors
+    /// The reason, for people.
     pub fn after(
         inputs: &[Self],
         op: &FixedOp,
@@ -124,6 +130,7 @@ impl Bound {
     }
 
     /// The largest absolute value.
+    #[must_use]
     pub fn magnitude(self) -> i128 {
         self.high.max(-self.low)
     }
@@ -150,6 +157,7 @@ fn rescaled(x: Bound, shift: u32, ring: Accumulator) -> Bound {
 
 /// The exact range of `W x + b` over all x with `low <= x <= high`, hull with 0 (padded borders use fewer taps), and what a layer
 /// over `ring` may be off by.
+#[must_use]
 pub fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator) -> (i128, i128) {
     let (low, high) = (x.low, x.high);
     let mut hull = (0, 0);
@@ -169,7 +177,7 @@ pub fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator) -> (i
 ///
 /// # Errors
 /// [`CompileError::Network`] if a sum could overflow the integers that the reference runs on.
-pub fn machine_bounds(
+pub(crate) fn machine_bounds(
     network: &PublicNetwork,
     weights: &BTreeMap<usize, LinearWeights>,
 ) -> Result<Vec<i128>, CompileError> {
@@ -217,14 +225,14 @@ pub fn machine_bounds(
 }
 
 /// The largest absolute partial sum of `W x + b` for |x| <= `magnitude`.
-pub fn sum_bound(layer: &LinearWeights, magnitude: i128) -> i128 {
+pub(crate) fn sum_bound(layer: &LinearWeights, magnitude: i128) -> i128 {
     let bias = layer.bias().iter().map(|b| b.saturating_abs()).max().unwrap_or(0);
     let absolute = |([positive, negative], _): ([i128; 2], &[i128])| positive - negative;
     layer.sums().map(absolute).max().unwrap_or(0).saturating_mul(magnitude).saturating_add(bias)
 }
 
 /// Checks that every linear layer, and nothing else, has weights of the right number and size.
-pub fn check_weights(
+pub(crate) fn check_weights(
     network: &PublicNetwork,
     weights: &BTreeMap<usize, LinearWeights>,
 ) -> Result<(), CompileError> {

@@ -52,17 +52,20 @@ impl Features {
     }
 
     /// A value of feature `feature` after the preprocessing.
+    #[must_use]
     pub fn preprocess(&self, feature: usize, x: f64) -> f64 {
         self.preprocessing.as_ref().map_or(x, |constants| constants.apply(feature, x))
     }
 
     /// The value whose preprocessing gives `y`.
+    #[must_use]
     pub fn before(&self, feature: usize, y: f64) -> f64 {
         let undo = |constants: &Preprocessing| (y - constants.terms[feature]) / constants.factors[feature];
         self.preprocessing.as_ref().map_or(y, undo)
     }
 
     /// Whether everything is there for an input of this shape and nothing can overflow.
+    #[must_use]
     pub fn is_sound(&self, shape: &[usize]) -> bool {
         let Some(&count) = shape.get(self.axis) else { return false };
         let constants = self.preprocessing.as_ref();
@@ -76,11 +79,13 @@ impl Features {
 
 impl Preprocessing {
     /// `factors[feature] * x + terms[feature]`.
+    #[must_use]
     pub fn apply(&self, feature: usize, x: f64) -> f64 {
         self.factors[feature] * x + self.terms[feature]
     }
 
     /// Whether there is a usable factor and term for each of `count` features.
+    #[must_use]
     pub fn is_sound(&self, count: usize) -> bool {
         // A NaN is nowhere.
         let usable = |factor: &f64| (1.0 / MAX_CONSTANT..=MAX_CONSTANT).contains(&factor.abs());
@@ -92,6 +97,7 @@ impl Preprocessing {
 }
 
 /// The position along `axis` of element `index`, row-major.
+#[must_use]
 pub fn position(shape: &[usize], axis: usize, index: usize) -> usize {
     let behind: usize = shape[axis + 1..].iter().product();
     index / behind % shape[axis]

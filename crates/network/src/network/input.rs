@@ -36,6 +36,7 @@ impl InputScale {
     }
 
     /// The integer nearest to a real value, ties to even; the largest there is for all beyond.
+    #[must_use]
     pub fn nearest(&self, real: f64) -> i64 {
         nearest(real, self.unit())
     }

@@ -29,7 +29,8 @@ mod weights;
 use std::collections::BTreeMap;
 
 use crate::{CompileError, Reached};
-pub use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
+pub use bounds::{Bound, linear_interval};
+pub(crate) use bounds::{machine_bounds, propagate, sum_bound};
 pub use features::{Features, Preprocessing};
 pub use features::{MAX_CENTRE, MAX_EXPONENT, position};
 pub use file::NetworkManifest;

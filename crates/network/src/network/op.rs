@@ -130,6 +130,7 @@ impl FixedOp {
     }
 
     /// The operator if it works on each element alone, by one rule for all.
+    #[must_use]
     pub fn elementwise(&self) -> Option<&dyn FixedElementwise> {
         self.entry().1
     }
@@ -179,6 +180,7 @@ impl FixedOp {
     }
 
     /// Whether its output can be larger than its inputs, or its ring smaller than theirs, and so exceed what the ring allows.
+    #[must_use]
     pub fn may_grow(&self) -> bool {
         self.multiplies()
             || matches!(

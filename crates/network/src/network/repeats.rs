@@ -13,9 +13,9 @@ use crate::CompileError;
 use crate::repeats::{self, Listed, Repeat, numbers_of, with_numbers, without_numbers};
 
 /// The most nodes that a network may have, each that repeats counted once.
-pub const MAX_NODES: usize = 1 << 14;
+pub(crate) const MAX_NODES: usize = 1 << 14;
 /// The most nodes of a network, every iteration counted.
-pub const MAX_VISITS: usize = 1 << 17;
+pub(crate) const MAX_VISITS: usize = 1 << 17;
 /// Bytes of all nodes, every iteration counted, very roughly: a small file must not become what no machine holds.
 const MAX_BYTES: usize = 1 << 27;
 

@@ -121,7 +121,7 @@ pub struct WeightReport {
 ///
 /// # Errors
 /// [`CompileError::Network`] if a calibrated range is damaged or exceeds half of what the ring allows without a proof.
-pub fn join(
+pub(crate) fn join(
     network: &PublicNetwork,
     bounds: &[Bound],
     weights: &BTreeMap<usize, LinearWeights>,

@@ -35,12 +35,14 @@ impl LinearWeights {
     }
 
     /// What is added to each element of a value, and nothing else.
+    #[must_use]
     pub fn bias_alone(bias: Vec<i128>) -> Self {
         let sums = vec![[1, 0]; bias.len()];
         Self(Arc::new(Integers { channels: bias.len(), weight: Vec::new(), bias, sums }))
     }
 
     /// Output channels.
+    #[must_use]
     pub fn channels(&self) -> usize {
         self.0.channels
     }
@@ -58,6 +60,7 @@ impl LinearWeights {
     }
 
     /// The smallest and the largest bias.
+    #[must_use]
     pub fn bias_ends(&self) -> [i128; 2] {
         [self.bias().iter().min(), self.bias().iter().max()].map(|end| end.copied().unwrap_or_default())
     }

@@ -6,8 +6,6 @@ mod relu;
 mod smooth;
 mod square;
 
-use std::fmt::Debug;
-
 use lanner_graph::Op;
 use lanner_graph::elementwise::{Elementwise, Relu, Square};
 use lanner_network::{FixedOp, FunctionFit};

@@ -78,16 +78,7 @@ fn a_function_that_no_polynomials_reach_comes_as_close_as_they_do() {
 fn figures() {
     println!(
         "{:<44} {:>5} {:>5} {:>2} {:>6} {:>5} {:>6} {:>6} {:>6} {:>5}",
-        "function",
-        "bits",
-        "scale",
-        "m",
-        "degree",
-        "shift",
-        "factor",
-        "cost",
-        "ULP",
-        "ms"
+        "function", "bits", "scale", "m", "degree", "shift", "factor", "cost", "ULP", "ms"
     );
     for function in functions() {
         for scale in [8, 12, 14] {

@@ -1,6 +1,5 @@
 //! What chooses its scale: the unit of its output, and the room that its domain takes; and what is a function of rescaled values, where these are looked up.
 
-use lanner_graph::elementwise::Elementwise;
 use lanner_network::grid::GridFactor;
 use lanner_network::{Bound, CompileError, Evidence, FixedOp, grid, rescale};
 
@@ -76,8 +75,12 @@ impl Builder<'_> {
     /// What layer `node` must respect: sums that functions with limits take, which have a value whatever they are, may be as large as accepted inputs make them.
     pub(super) fn with_limits(&self, node: usize, room: Room, reached: &[Reached]) -> Result<Room, Stop> {
         let users = |at: &Reached| self.structure.users[at.value].iter();
-        let has_limits =
-            |user: &usize| self.source.items[*user].action.choosing().is_some_and(|op| op.has_limits());
+        let has_limits = |user: &usize| {
+            self.source.items[*user]
+                .action
+                .choosing()
+                .is_some_and(lanner_graph::elementwise::Elementwise::has_limits)
+        };
         if !reached.iter().any(|at| users(at).any(has_limits)) {
             return Ok(room);
         }

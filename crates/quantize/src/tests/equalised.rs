@@ -102,7 +102,7 @@ fn weights_stay_below_their_layers_largest() {
     }
 }
 
-/// A value beside its ReLU, as a PReLU has them, lets factors through; beside another value it does not.
+/// A value beside its `Relu`, as a `PRelu` has them, lets factors through; beside another value it does not.
 #[test]
 fn joins_of_the_same_channels_let_factors_through() {
     let rows = Op::Reshape { shape: vec![8, 1, 36] };

@@ -48,6 +48,7 @@ pub enum Function {
 
 impl Function {
     /// The operator's name in messages.
+    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Sigmoid => "Sigmoid",
@@ -65,6 +66,7 @@ impl Function {
     }
 
     /// The value at x.
+    #[must_use]
     pub fn at(&self, x: f64) -> f64 {
         match self {
             Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
@@ -82,6 +84,7 @@ impl Function {
     }
 
     /// The exponent, its sign left out, and the term of a power that grows without limit towards 0 and is not known to stay away from it.
+    #[must_use]
     pub fn inverse(&self) -> Option<[f64; 2]> {
         match self {
             Self::Reciprocal => Some([1.0, 0.0]),
@@ -95,6 +98,7 @@ impl Function {
     }
 
     /// The exponent and the term of a power between 0 and 1: a root.
+    #[must_use]
     pub fn root(&self) -> Option<[f64; 2]> {
         match self {
             Self::Sqrt => Some([0.5, 0.0]),
@@ -107,6 +111,7 @@ impl Function {
     }
 
     /// Whether it bends without limit towards 0 though it is no inverse power: a root or a logarithm.
+    #[must_use]
     pub fn is_bent_at_0(&self) -> bool {
         match self {
             Self::Log => true,
@@ -116,6 +121,7 @@ impl Function {
     }
 
     /// What it approaches far below and far above 0, if it does.
+    #[must_use]
     pub fn limits(&self) -> [Option<f64>; 2] {
         match self {
             Self::Sigmoid => [Some(0.0), Some(1.0)],

@@ -47,6 +47,7 @@ pub enum Ramp {
 
 impl Ramp {
     /// The operator's name in messages.
+    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Gelu { .. } => "Gelu",
@@ -60,6 +61,7 @@ impl Ramp {
     }
 
     /// The slope far above 0 where that is not 1 for all attributes.
+    #[must_use]
     pub const fn gain(&self) -> Option<f32> {
         match self {
             Self::Selu { gamma, .. } => Some(*gamma),

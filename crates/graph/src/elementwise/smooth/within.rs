@@ -22,6 +22,7 @@ pub struct Within {
 
 impl Within {
     /// The known ends.
+    #[must_use]
     pub fn ends(&self) -> [Option<f64>; 2] {
         [self.low, self.high].map(|end| end.map(f64::from))
     }

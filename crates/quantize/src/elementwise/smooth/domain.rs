@@ -60,7 +60,7 @@ impl Smooth<'_> {
     ///
     /// # Errors
     /// The reason why there are no polynomials for such inputs.
-    pub(super) fn domain(&self, seen: [f64; 2], unit: f64) -> Result<Domain, String> {
+    pub(super) fn domain(self, seen: [f64; 2], unit: f64) -> Result<Domain, String> {
         let (low, high) = (seen[0], seen[1]);
         let farthest = beyond(low.abs().max(high.abs()));
         let inverse = self.inverse().and_then(|of| self.inverse_domain(of, seen));
@@ -120,7 +120,7 @@ impl Smooth<'_> {
     /// The domain of an inverse power of this exponent and term: what is divided by its inputs may be far smaller, and a few times larger, than on the samples.
     ///
     /// Where the term, or the end that is known, is about as large as the smallest inputs are then, it begins there, and goes on nowhere below.
-    fn inverse_domain(&self, [exponent, term]: [f64; 2], [low, high]: [f64; 2]) -> Option<Domain> {
+    fn inverse_domain(self, [exponent, term]: [f64; 2], [low, high]: [f64; 2]) -> Option<Domain> {
         let known = if let Function::Within(within) = self.0 { within.ends()[0].unwrap_or(0.0) } else { 0.0 };
         let (low, high) = (low.max(known), high.max(known));
         let (smallest, nearest) = (low + term, known + term);
@@ -135,7 +135,7 @@ impl Smooth<'_> {
     }
 
     /// The domain of a root where calibration saw inputs that are as good as 0: it begins there, and nothing is below.
-    fn root_domain(&self, [low, high]: [f64; 2], unit: f64) -> Option<Domain> {
+    fn root_domain(self, [low, high]: [f64; 2], unit: f64) -> Option<Domain> {
         let (Function::Sqrt | Function::Power { .. }) = self.0 else { return None };
         let [_, term] = self.root()?;
         let end = beyond(high);
@@ -144,13 +144,13 @@ impl Smooth<'_> {
     }
 
     /// The smallest input, its term added, of which a root up to `high` makes a unit; 0 of other functions.
-    pub(super) fn least_shown(&self, high: f64, unit: f64) -> f64 {
+    pub(super) fn least_shown(self, high: f64, unit: f64) -> f64 {
         let of = |[exponent, term]: [f64; 2]| unit.powf(1.0 / exponent).max((high + term) / SHOWN);
         self.root().map_or(0.0, of)
     }
 
     /// From where on, far below or far above 0, the function is near its limit there.
-    fn reached(&self, side: usize, unit: f64) -> Option<f64> {
+    fn reached(self, side: usize, unit: f64) -> Option<f64> {
         let limit = self.limits()[side]?;
         let sign = if side == 0 { -1.0 } else { 1.0 };
         let is_near = |x: f64| (self.at(x) - limit).abs() <= NEAR * unit;
@@ -161,7 +161,7 @@ impl Smooth<'_> {
     }
 
     /// The steepest slope over a domain.
-    fn slope(&self, domain: &Domain) -> f64 {
+    fn slope(self, domain: &Domain) -> f64 {
         let [low, high] = domain.ends;
         let step = (high - low) / f64::from(POINTS);
         let at = |point: u32| self.at(low + step * f64::from(point));
@@ -170,7 +170,7 @@ impl Smooth<'_> {
     }
 
     /// The unit of the input that a unit of the output pays for: half as much changes by rounding the one as by rounding the other.
-    pub(super) fn unit_of_input(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
+    pub(super) fn unit_of_input(self, seen: [f64; 2], unit: f64) -> Option<f64> {
         let domain = self.domain(seen, unit).ok()?;
         let finest = self.finest(&domain, seen[0], unit);
         let wanted = self.input_unit_over(&finest, unit * self.units_at(finest.ends[0], seen[0]))?;
@@ -178,7 +178,7 @@ impl Smooth<'_> {
     }
 
     /// The finest unit that a root's or a logarithm's input is wanted in, whatever its slope: rings have room for so many integers. 0 of other functions.
-    fn finest_unit(&self, domain: &Domain) -> f64 {
+    fn finest_unit(self, domain: &Domain) -> f64 {
         let [low, high] = domain.ends;
         let unit = high / PLACES;
         match self.root() {
@@ -191,7 +191,7 @@ impl Smooth<'_> {
     }
 
     /// As [`Self::unit_of_input`], over a domain.
-    pub(super) fn input_unit_over(&self, domain: &Domain, unit: f64) -> Option<f64> {
+    pub(super) fn input_unit_over(self, domain: &Domain, unit: f64) -> Option<f64> {
         let [low, high] = domain.ends;
         // What is left to be rounded up leaves one bit.
         let finest = (high - low) / f64::from(MAX_DOMAIN_BITS - 1).exp2();
@@ -200,7 +200,7 @@ impl Smooth<'_> {
     }
 
     /// The integers of a domain in units of `scale`, of those from `reach[0]` to `reach[1]`.
-    pub(super) fn places(&self, domain: &Domain, scale: f64, reach: [i64; 2]) -> Result<Places, String> {
+    pub(super) fn places(self, domain: &Domain, scale: f64, reach: [i64; 2]) -> Result<Places, String> {
         let [low, high] = domain.ends.map(|end| end / scale);
         // Where it is not defined on both sides of 0, 0 is out of the question.
         let is_positive = domain.ends[0] > 0.0;
@@ -233,7 +233,7 @@ impl Smooth<'_> {
 
     /// The polynomials for integers of `scale`, in units of `unit`.
     pub(super) fn polynomials(
-        &self,
+        self,
         domain: &Domain,
         scale: f64,
         reach: [i64; 2],

@@ -61,7 +61,7 @@ fn fit_joined(target: &Target, is_first: bool, is_worth_more: bool) -> Fitted {
 
 impl Smooth<'_> {
     /// Where the spans of a function meet over a domain, in order; none of one that is not cut.
-    fn meetings(&self, domain: &Domain, seen: f64, unit: f64) -> Vec<f64> {
+    fn meetings(self, domain: &Domain, seen: f64, unit: f64) -> Vec<f64> {
         let [low, high] = domain.ends;
         if let Some([exponent, term]) = self.inverse() {
             let (least, most) = (low + term, high + term);
@@ -97,7 +97,7 @@ impl Smooth<'_> {
     }
 
     /// Where both spans of a function meet that is cut in two, if it is: in the middle of the doublings from end to end.
-    fn meeting(&self, domain: &Domain) -> Option<f64> {
+    fn meeting(self, domain: &Domain) -> Option<f64> {
         let term = match self.0 {
             Function::Power { exponent, term } if exponent.fract() != 0.0 || *exponent < 0.0 => {
                 f64::from(*term)
@@ -112,14 +112,14 @@ impl Smooth<'_> {
     }
 
     /// The inputs whose rounding all others' follows from: those of the first span, if it is cut.
-    pub(super) fn finest(&self, domain: &Domain, seen: f64, unit: f64) -> Domain {
+    pub(super) fn finest(self, domain: &Domain, seen: f64, unit: f64) -> Domain {
         let end = self.meetings(domain, seen, unit).first().copied();
         end.map_or(*domain, |end| Domain { ends: [domain.ends[0], end], open: [domain.open[0], false] })
     }
 
     /// How many units a value at `x` may be off by where calibration saw inputs from `seen` on: as many times one as an inverse power is larger there
     /// than calibration's largest.
-    pub(super) fn units_at(&self, x: f64, seen: f64) -> f64 {
+    pub(super) fn units_at(self, x: f64, seen: f64) -> f64 {
         let is_inverse = self.inverse().is_some();
         let times = if is_inverse { self.at(x) / self.at(seen) } else { 1.0 };
         // At a pole itself.
@@ -127,7 +127,7 @@ impl Smooth<'_> {
     }
 
     /// All spans of a function that is cut.
-    pub(super) fn lower_spans(&self, wanted: &Wanted<'_>) -> Result<Option<Spans>, String> {
+    pub(super) fn lower_spans(self, wanted: &Wanted<'_>) -> Result<Option<Spans>, String> {
         let &Wanted { scale, unit, reach, seen, .. } = wanted;
         let domain = self.domain(seen, unit)?;
         let meetings = self.meetings(&domain, seen[0], unit);
@@ -250,7 +250,7 @@ mod tests {
     fn wanted<'a>(function: &Function, seen: [f64; 2], bits: u32, functions: &'a FitCache) -> Wanted<'a> {
         let range = function.at(seen[1]) - function.at(seen[0]);
         let unit = (range / f64::from(bits).exp2()).log2().round().exp2();
-        let scale = Smooth(&function).unit_of_input(seen, unit).unwrap().log2().floor().exp2();
+        let scale = Smooth(function).unit_of_input(seen, unit).unwrap().log2().floor().exp2();
         Wanted { scale, activation_bits: bits, seen, reach: [0, 1 << 40], unit, vanishes: false, functions }
     }
 
@@ -277,8 +277,8 @@ mod tests {
             let functions = FitCache::default();
             let wanted = wanted(function, seen, bits, &functions);
             let Wanted { scale, unit, .. } = wanted;
-            let domain = Smooth(&function).domain(seen, unit).unwrap();
-            let spans = Smooth(&function).lower_spans(&wanted).unwrap().unwrap();
+            let domain = Smooth(function).domain(seen, unit).unwrap();
+            let spans = Smooth(function).lower_spans(&wanted).unwrap().unwrap();
             let mut sizes = [[0.0_f64; 2]; 24];
             let mut x = domain.ends[0].max(scale / 16.0);
             while x < domain.ends[1] {
