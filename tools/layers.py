@@ -26,7 +26,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "seam": frozenset({"step"}),
     "families": frozenset({"local", "packed", "coefficient", "yao", "transfers", "tabula", "spectral"}),
     "composition": frozenset({"protocol"}),
-    "compile": frozenset({"graph", "plan"}),
+    "compile": frozenset({"network", "graph", "quantize", "plan"}),
     "parties": frozenset({"net", "store", "session"}),
     "facade": frozenset({"lanner"}),
     "faces": frozenset({"lanner-py", "lanner-wasm"}),
@@ -39,7 +39,10 @@ SIDEWAYS = frozenset(
         ("wire", "process"),
         ("transfers", "yao"),
         ("tabula", "transfers"),
-        ("plan", "graph"),
+        ("graph", "network"),
+        ("plan", "network"),
+        ("quantize", "graph"),
+        ("quantize", "network"),
         ("session", "net"),
         ("session", "store"),
         ("store", "net"),
@@ -48,7 +51,9 @@ SIDEWAYS = frozenset(
 """The only arrows inside a layer, from, to."""
 
 NARROWED: dict[str, frozenset[str]] = {
-    "graph": frozenset(),  # A model's arithmetic without any cryptography.
+    "network": frozenset(),  # A model's arithmetic without any cryptography.
+    "graph": frozenset({"network"}),
+    "quantize": frozenset({"graph", "network"}),
     "net": frozenset({"process", "wire"}),  # A transport knows frames, not what is in them.
 }
 """Crates that may use less than their layer allows."""

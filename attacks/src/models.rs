@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use lanner::{CompileOptions, Model};
-use lanner_graph::{Graph, Policy, Precision, Tensor, Tensors};
+use lanner_graph::Graph;
+use lanner_network::{Policy, Precision, Tensor, Tensors};
 use lanner_plan::{Mode, Plan};
 use lanner_session::executor::{ClientPlan, ServedModel};
 use lanner_transfers::Rounding;

@@ -433,7 +433,7 @@ pub fn check_honest(subject: &Subject) {
     let serving = thread::spawn(move || serve(&mut server, model));
     let outcome = ask(&mut client, Arc::clone(&subject.plan), &subject.input).unwrap();
     serving.join().unwrap().unwrap();
-    let best = lanner_graph::arg_max(&subject.scores);
+    let best = lanner_network::arg_max(&subject.scores);
     match outcome {
         Outcome::Logits(scores) | Outcome::Saturable { scores, .. } => assert_eq!(scores, subject.scores),
         Outcome::Label(label) => assert_eq!(label, best),

@@ -8,10 +8,11 @@
 //!
 //! What comes out is another set of tensors for the same graph. Factors are the owner's, as weights are: nothing else says that there are any.
 
+use lanner_network::{CompileError, InputError, Tensor, Tensors};
+
 use crate::elementwise::Elementwise;
 use crate::graph::{Graph, Node, Op, Shapes, infer};
-use crate::tensor::{Tensor, Tensors};
-use crate::{CompileError, FloatExecutor, InputError, cores};
+use crate::{FloatExecutor, cores};
 
 /// The samples that channels' sizes are measured on, evenly spread.
 const MEASURED: usize = 16;

@@ -1,7 +1,7 @@
 //! A model's input, as its manifest describes it.
 
 use lanner::{Error, ErrorKind};
-use lanner_graph::network::NetworkInput;
+use lanner_network::NetworkInput;
 use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanner::{CompileOptions, Error, ErrorKind, LimitOptions, Model};
-use lanner_graph::{Calibration, Graph, OwnCores, Tensor, Tensors, Tracer};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
+use lanner_quantize::{Calibration, OwnCores, Tracer};
 use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

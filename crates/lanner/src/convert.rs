@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind as ErrorKindOfDisk;
 
-use lanner_graph::{CompileError, InputError};
 use lanner_net::NetError;
+use lanner_network::{CompileError, InputError};
 use lanner_plan::PlanError;
 use lanner_process::OtherProcess;
 use lanner_session::executor::ExecutionError;

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use lanner_graph::network::InputScale;
-use lanner_graph::{
-    Accumulator, Calibration, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, Tensors,
-    outline,
-};
+use lanner_graph::{FloatExecutor, Graph};
+use lanner_network::InputScale;
+use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Policy, Tensors};
 use lanner_plan::Mode;
 use lanner_primitives::Prg;
+use lanner_quantize::{Calibration, outline};
 use lanner_tabula as tabula;
 use lanner_transfers::softmax::likeliest;
 use serde::{Deserialize, Serialize};

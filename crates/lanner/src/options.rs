@@ -3,11 +3,11 @@
 mod checks;
 mod written;
 
-use lanner_graph::{
-    Aim, Graph, Op, Policy, Precision, QuantizationOptions, Replaced, Tensors, Told, replace_relu,
-};
+use lanner_graph::{Graph, Op};
 use lanner_net::NetworkProfile;
+use lanner_network::{Policy, Precision, Tensors};
 use lanner_plan::{Limits, Mode, Objective, Prices, Samples};
+use lanner_quantize::{Aim, QuantizationOptions, Replaced, Told, replace_relu};
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;
 use serde::Deserialize;

@@ -1,8 +1,10 @@
 //! Why a network cannot be compiled, as far as that is known before the long work: by its operators and shapes alone, and then by what
 //! one sample makes of it.
 
-use lanner_graph::{FixedOp, Graph, Outline, OutlinedNode, Tensors, compile, outline};
+use lanner_graph::Graph;
+use lanner_network::{FixedOp, Outline, OutlinedNode, Tensors};
 use lanner_plan::{Choices, PlanError, check_outline, plan_within};
+use lanner_quantize::{compile, outline};
 
 use crate::{CompileOptions, Error, Result};
 
@@ -87,7 +89,7 @@ const LONG: u64 = 1 << 33;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_graph::Tensor;
+    use lanner_network::Tensor;
 
     use super::*;
     use crate::{ErrorKind, LimitOptions};

@@ -2,8 +2,8 @@
 
 mod precision;
 
-use lanner_graph::network::{Features, InputScale, NetworkInput};
-use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
+use lanner_network::{Features, InputScale, NetworkInput};
+use lanner_network::{FixedOp, Network, Policy, PublicNetwork};
 use lanner_plan::{Account, Action, BuiltStep, Mode};
 use lanner_step::{Memory, ValueType};
 use lanner_tabula as tabula;

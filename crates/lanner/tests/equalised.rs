@@ -1,7 +1,8 @@
 //! A precision that channels of unequal size put out of reach: they are equalised, and only their owner knows.
 
 use lanner::{CompileOptions, ErrorKind, Model, debug};
-use lanner_graph::{FloatExecutor, Graph, Precision, Tensor, Tensors, equalised};
+use lanner_graph::{FloatExecutor, Graph, equalised};
+use lanner_network::{Precision, Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[
     {"name":"first","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},

@@ -1,7 +1,8 @@
 //! Plans of mode auto are chosen by a table of kernel times: the same for the same table, and its owner finds which it was.
 
 use lanner::{AutoOptions, CompileOptions, ErrorKind, Model, describe_kernel_times, shipped_kernel_times};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lanner::{Client, ClientConfig, CompileOptions, ErrorKind, Manifest, Model};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_graph::Graph;
 use lanner_net::{Limits, Listener, Transport};
+use lanner_network::{Tensor, Tensors};
 use lanner_primitives::Prg;
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer, answer};

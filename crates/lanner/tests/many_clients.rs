@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use lanner::{Client, ClientConfig, CompileOptions, Error, ErrorKind, Model, Server, ServerConfig};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
 use lanner_session::requests::Unread;
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[

@@ -1,7 +1,8 @@
 //! The model file: what is written is read, and damage is an error.
 
 use lanner::{CompileOptions, ErrorKind, Model};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},

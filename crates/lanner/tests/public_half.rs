@@ -1,7 +1,8 @@
 //! What a client is told of a model: no more of its scales than the policy and the grid say.
 
 use lanner::{CompileOptions, Manifest, Model};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
 use serde_json::{Value, json};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[6]}],"nodes":[

@@ -7,7 +7,7 @@
 //!
 //! Times differ between machines. So the plan carries the designs that were chosen, and whoever reads it derives the same steps from them.
 
-use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_network::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use lanner_graph::Network;
+use lanner_network::Network;
 use lanner_protocol::Protocol;
 use lanner_step::{
     Built, CotSupply, Memory, Needs, OfflineCost, ProtocolError, SetUp, Sets, ValueType, WeightForm,

@@ -7,7 +7,7 @@
 //! planning has limits of its own, far beyond real networks.
 
 use lanner_coefficient::cheetah;
-use lanner_graph::{FixedOp, Outline, Policy, PublicNetwork};
+use lanner_network::{FixedOp, Outline, Policy, PublicNetwork};
 use lanner_packed::gazelle;
 use lanner_step::{Convolution, MAX_DIGITS, Memory, Work};
 use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;

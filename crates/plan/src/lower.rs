@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use lanner_bfv::ParameterSet;
 use lanner_coefficient::delphi;
-use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_local as local;
 use lanner_local::reshare::Reshare;
+use lanner_network::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;

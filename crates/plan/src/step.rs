@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lanner_graph::Policy;
-use lanner_graph::repeats::from_to;
+use lanner_network::Policy;
+use lanner_network::repeats::from_to;
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::Samples;

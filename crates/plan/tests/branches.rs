@@ -1,6 +1,6 @@
 //! Sizes of networks that branch: a node's are those of the values that it takes, not of the value made before it.
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, PlanError, plan};
 use lanner_transfers::Rounding;
 

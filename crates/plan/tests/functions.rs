@@ -1,7 +1,7 @@
 //! How functions and products of two values are planned.
 
-use lanner_graph::elementwise::FixedFunction;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::elementwise::FixedFunction;
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::Protocol;
 use lanner_tabula as tabula;

@@ -1,7 +1,7 @@
 //! What a session's ciphertexts may tell of the weights decides the parameters of a plan, and whether there is one.
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::Policy;
+use lanner_network::Policy;
 use lanner_plan::{Account, Mode, Plan, PlanError, plan};
 use lanner_transfers::Rounding;
 

@@ -1,6 +1,6 @@
 //! Where mode tabula takes maxima over windows: after what is looked up, by keys, if that sends less online, else before it, by transfers.
 
-use lanner_graph::Policy;
+use lanner_network::Policy;
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::Protocol;
 use lanner_step::{Cost, CotSupply, Function, Sets, Spec, Windows, transfer_sets};

@@ -2,7 +2,7 @@
 
 use lanner_coefficient::cheetah::Accuracy;
 use lanner_coefficient::delphi;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, PlanError, plan};
 use lanner_protocol::Protocol;
 use lanner_tabula as tabula;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, plan};
 use lanner_transfers::Rounding;
 

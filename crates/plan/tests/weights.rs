@@ -1,7 +1,7 @@
 //! Rings say how wide weights may be, to the compiler and to the layers alike; and there are parameters with room for them.
 
 use lanner_coefficient::cheetah::Scheme;
-use lanner_graph::{Accumulator, Policy};
+use lanner_network::{Accumulator, Policy};
 use lanner_plan::{Mode, plan};
 use lanner_transfers::Rounding;
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{Network, Policy, QuantizationOptions};
 use lanner_net::memory::{self, MemoryChannel};
+use lanner_network::{Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
 use lanner_step::Party;

@@ -2,9 +2,10 @@
 //! in one round, and material that was bytes in between makes the same prediction.
 
 use lanner_coefficient::delphi;
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Item, Mode, Plan, plan};
 use lanner_protocol::Protocol;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, PartyPlan, Phase, Prepared, ServedModel};
 use lanner_step::{Outcome, PartyState};
 use lanner_transfers::Rounding;

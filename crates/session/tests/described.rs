@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use lanner_graph::network::FORMAT_VERSION;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::FORMAT_VERSION;
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, plan};
 use lanner_session::executor::ClientPlan;
 use lanner_testkit::draw_network;

@@ -1,7 +1,8 @@
 //! Every byte of a session under seeded generators, one session a mode: what changes on the wire is noticed.
 
-use lanner_graph::{Policy, QuantizationOptions};
+use lanner_network::Policy;
 use lanner_plan::{Mode, plan};
+use lanner_quantize::QuantizationOptions;
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{
-    FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
-};
+use lanner_graph::Graph;
 use lanner_local::reshare::{Reading, Reveal};
 use lanner_net::{Entry, Recorded, memory};
+use lanner_network::{FixedExecutor, FixedRun, Network, Policy, Tensor, Tensors};
 use lanner_plan::{Choices, Item, Limits, Mode, Plan, PlanCost, Samples, Step, plan, plan_within};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Protocol;
+use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };

@@ -8,9 +8,10 @@ mod common;
 use std::sync::Arc;
 
 use common::{network, rng};
-use lanner_graph::{FixedExecutor, Policy, QuantizationOptions};
 use lanner_net::memory;
+use lanner_network::{FixedExecutor, Policy};
 use lanner_plan::{Mode, plan};
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_net::memory;
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
 use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
 use lanner_step::Party;

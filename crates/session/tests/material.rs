@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use lanner_graph::{Network, Policy, QuantizationOptions};
+use lanner_network::{Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, PartyPlan, Prepared, ServedModel};
 use lanner_step::PartyState;
 use lanner_tabula as tabula;

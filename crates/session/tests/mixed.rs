@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::common::{network, session};
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{
     Choices, Design, Designs, Kernels, Limits, Link, Mode, Objective, PlanError, Prices, Samples, choose,
     plan_within,
 };
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::Outcome;
 
 /// A pool in front of a rescale, a sum of two layers, a slope below zero, a bound, and a function.

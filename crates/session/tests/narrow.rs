@@ -1,8 +1,9 @@
 //! What is looked up in rings of its own: both parties' results equal the reference up to the edges of what is kept.
 
-use lanner_graph::network::Lookup;
-use lanner_graph::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy, QuantizationOptions};
+use lanner_network::Lookup;
+use lanner_network::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy};
 use lanner_plan::{Mode, plan};
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::Outcome;
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;

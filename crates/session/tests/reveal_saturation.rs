@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, FixedOp, FixedRun, Integers, Network, Policy, QuantizationOptions};
 use lanner_net::{Entry, Recorded, memory};
+use lanner_network::{FixedExecutor, FixedOp, FixedRun, Integers, Network, Policy};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, Saturation, plan, plan_within};
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ClientSession, Outcome, ServedModel, ServerSession};
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;

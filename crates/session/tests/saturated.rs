@@ -1,7 +1,9 @@
 //! Inputs at the corners of what is accepted, whose activations saturate: the parties' result is the reference's all the same.
 
-use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, compile};
+use lanner_graph::Graph;
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, plan};
+use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::Outcome;
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;

@@ -5,8 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lanner_graph::{Policy, QuantizationOptions};
+use lanner_network::Policy;
 use lanner_plan::{Mode, plan};
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 use lanner_session::requests::{Request, Requester, Responder};
 use lanner_tabula as tabula;

@@ -19,8 +19,8 @@ mod trial;
 #[path = "../../../crates/lanner/examples/two_parties/mod.rs"]
 mod two_parties;
 
-use lanner_graph::elementwise::polynomials;
 use lanner_primitives::Ring;
+use lanner_quantize::polynomials;
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::Program;
 use reciprocal::Reciprocal;

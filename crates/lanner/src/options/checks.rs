@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use lanner_graph::{Policy, Precision};
+use lanner_network::{Policy, Precision};
 
 use super::CompileOptions;
 use crate::{Error, ErrorKind, Result};

@@ -1,6 +1,6 @@
 //! Options as people write them: JSON in which a precision is text, and a number may be one that no option has.
 
-use lanner_graph::Precision;
+use lanner_network::Precision;
 use serde_json::{Map, Value};
 
 use super::CompileOptions;

@@ -1,7 +1,7 @@
 //! The steps of mode cheetah, over powers of two.
 
 use lanner_coefficient::cheetah::{Accuracy, Linear, Scheme, Stacked};
-use lanner_graph::{FixedNode, Policy};
+use lanner_network::{FixedNode, Policy};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Spec};

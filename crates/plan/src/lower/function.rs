@@ -2,8 +2,9 @@
 //!
 //! Their protocols are over powers of two. Modes over primes take values there by a circuit, which rescales on the way, and back by another.
 
-use lanner_graph::elementwise::{self, FixedFunction};
-use lanner_graph::{FixedNode, FixedOp};
+use lanner_network::elementwise;
+use lanner_network::elementwise::FixedFunction;
+use lanner_network::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Function, Spec, Windows};

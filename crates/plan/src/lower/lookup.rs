@@ -1,6 +1,6 @@
 //! The activations of mode tabula, and of the nodes that follow it in mode auto.
 
-use lanner_graph::FixedOp;
+use lanner_network::FixedOp;
 use lanner_primitives::Ring;
 use lanner_step::{CotSupply, Function, Spec, transfer_sets};
 use lanner_tabula::{Lookup, Maxima, Rounding, Table};

@@ -1,7 +1,7 @@
 //! How the client learns the result.
 
-use lanner_graph::Policy;
 use lanner_local::reshare::{Reading, Reveal};
+use lanner_network::Policy;
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Built, CotSupply, ProtocolError, Spec, StepCost, transfer_sets};

@@ -3,9 +3,9 @@
 //! A value that reached its bound is the largest that there is, and comparing shares with that takes a gate a bit. So the values behind all bounds are
 //! compared in groups, by one circuit; the groups' bits are added up in shares; and of the sum the client learns whether it is above zero.
 
-use lanner_graph::{Policy, PublicNetwork};
 use lanner_local as local;
 use lanner_local::shortfall::{Bounded, Shortfall};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_primitives::Ring;
 use lanner_step::{Samples, Windows};
 use lanner_yao as yao;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lanner_bfv::function_privacy::{Budget, Distance};
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PlaintextModulus};
-use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_network::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_protocol::Protocol;
 use lanner_spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search, Square, largest};
 use lanner_step::{Convolution, Encrypted, Known, Samples, ValueType};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::{FixedOp, PublicNetwork};
+use lanner_network::{FixedOp, PublicNetwork};
 use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::square::{Square, SquareLinear, Target};
 use lanner_step::{ProtocolError, Sets};

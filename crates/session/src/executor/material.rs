@@ -88,8 +88,10 @@ const VERSION: u32 = 2;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_graph::{Graph, Policy, QuantizationOptions, Tensor, Tensors, compile};
+    use lanner_graph::Graph;
+    use lanner_network::{Policy, Tensor, Tensors};
     use lanner_plan::{Mode, plan};
+    use lanner_quantize::{QuantizationOptions, compile};
 
     use super::*;
     use crate::executor::ClientPlan;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lanner_graph::{Network, PublicNetwork};
+use lanner_network::{Network, PublicNetwork};
 use lanner_step::{ModelParts, ProtocolError, Shared, Weights};
 
 /// A network as the party knows it: the server with its weights.

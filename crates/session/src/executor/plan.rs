@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lanner_graph::{Network, PublicNetwork};
+use lanner_network::{Network, PublicNetwork};
 use lanner_plan::{Action, Ahead, BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_primitives::Ring;
 use lanner_step::{Client, DynStep, Lifetime, Memory, ProtocolError, Server, SetUp, Shared, ValueType};

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::thread;
 
-use lanner_graph::Network;
 use lanner_net::memory;
+use lanner_network::Network;
 use lanner_plan::{Plan, Visit};
 use lanner_primitives::{Prg, Ring};
 use lanner_share::Share;
