@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::elementwise::apply;
+use crate::accumulator::Accumulator;
+use crate::elementwise::FixedElementwise;
 use crate::integer::{Integer, Integers, confine};
 use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wide};
 use crate::movement::{Sources, gather};
@@ -101,14 +102,6 @@ impl FixedRun {
     pub fn is_saturated(&self) -> bool {
         self.saturated_count() + self.overflow_count() > 0
     }
-}
-
-/// `floor((x + 2^(shift-1)) / 2^shift)`: division by a power of two, rounded to nearest, ties up. A shift of 0 changes nothing.
-///
-/// `shift` is below 62 and |x| below 2^62.
-#[must_use]
-pub const fn rescale(x: i64, shift: u32) -> i64 {
-    (x + crate::accumulator::rounding_constant(shift)) >> shift
 }
 
 /// The index of the largest value, the lowest of equals; 0 for no values.
@@ -394,4 +387,18 @@ fn add_products<T: Copy + Default, S: Sum<T> + Default>(
         FixedOp::Conv2d(geometry) => add_conv(x, image(shape), weight, geometry, area(&node.shape), y),
         _ => add_rows(x, weight, y),
     }
+}
+
+/// Replaces every element by the operator's value there. A product, of an element with itself, comes back into the ring beyond `limit`; returns how
+/// many did.
+fn apply<I: Integer>(op: &dyn FixedElementwise, x: &mut [I], limit: i128, ring: Accumulator) -> usize {
+    let mut beyond = 0;
+    for x in x {
+        let wide = x.wide();
+        let (y, is_beyond) =
+            if op.multiplies() { ring.product(wide, wide, limit) } else { (op.eval(wide), false) };
+        beyond += usize::from(is_beyond);
+        *x = I::of(y);
+    }
+    beyond
 }

@@ -3,7 +3,6 @@
 use std::ops::{Add, Mul};
 
 use crate::accumulator::{Accumulator, rounding_constant};
-use crate::fixed::rescale;
 
 /// An integer of a machine's size, which holds every value and every partial sum of the networks that run on it.
 pub trait Integer: Copy + Default + Ord + Add<Output = Self> + Mul<Output = Self> + From<i64> {
@@ -99,4 +98,12 @@ pub(crate) fn confine<I: Integer>(values: &mut [I], limit: i128, ring: Accumulat
         beyond += 1;
     }
     beyond
+}
+
+/// `floor((x + 2^(shift-1)) / 2^shift)`: division by a power of two, rounded to nearest, ties up. A shift of 0 changes nothing.
+///
+/// `shift` is below 62 and |x| below 2^62.
+#[must_use]
+pub const fn rescale(x: i64, shift: u32) -> i64 {
+    (x + crate::accumulator::rounding_constant(shift)) >> shift
 }

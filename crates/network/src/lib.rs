@@ -28,9 +28,9 @@ pub mod window;
 
 pub use accumulator::{Accumulator, rounding_constant};
 pub use error::{CompileError, InputError};
-pub use fixed::{Beyond, FixedExecutor, FixedRun, arg_max, rescale};
+pub use fixed::{Beyond, FixedExecutor, FixedRun, arg_max};
 pub use grid::GridFactor;
-pub use integer::Integers;
+pub use integer::{Integers, rescale};
 pub use movement::Source;
 pub use network::{
     Bound, Calibrated, Ending, Evidence, FORMAT_VERSION, Features, FixedNode, FixedOp, FunctionFit, Head,

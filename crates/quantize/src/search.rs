@@ -114,7 +114,7 @@ fn search(
     aim: Aim,
     cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
 ) -> Result<Outcome, CompileError> {
-    let mut outcome = Err(super::refuse_all());
+    let mut outcome = Err(crate::options::refuse_all());
     for kept in prepared.kept() {
         let part = prepared.part(kept, options)?;
         let closeness =
@@ -268,7 +268,7 @@ impl TryFrom<Refusal> for Found {
     fn try_from(refusal: Refusal) -> Result<Self, CompileError> {
         match refusal {
             Refusal { refused: Some(candidate), .. } => Ok(Self { best: *candidate, limit: None }),
-            Refusal { error, .. } => Err(error.map_or_else(super::refuse_all, |error| *error)),
+            Refusal { error, .. } => Err(error.map_or_else(crate::options::refuse_all, |error| *error)),
         }
     }
 }
@@ -354,7 +354,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        let nothing = || super::refuse_all().into();
+        let nothing = || crate::options::refuse_all().into();
         met.or(missed).ok_or_else(|| self.limit.take().unwrap_or_else(nothing))
     }
 

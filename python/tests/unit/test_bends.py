@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 from onnx import helper
 
 from helpers.models import make_model
@@ -53,9 +54,10 @@ FORMULAS = {
 }
 
 
-def slopes(shape: tuple[str | int, ...], *values: float) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
+def slopes(shape: tuple[str | int, ...], *values: float) -> dict[str, NDArray[np.float32]]:
     slope = np.array(values, np.float32).reshape((-1,) + (1,) * (len(shape) - 2))
-    return {"slope": slope, "less": -slope, "half": slope / 2, "rest": 1 - slope}
+    one, two = np.float32(1.0), np.float32(2.0)
+    return {"slope": slope, "less": -slope, "half": slope / two, "rest": one - slope}
 
 
 def operators(

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::FixedElementwise;
 use crate::accumulator::Accumulator;
-use crate::network::FixedOp;
 
 /// `min(x, high)`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +11,13 @@ use crate::network::FixedOp;
 pub struct FixedClip {
     /// The bound, at the value's own scale; not negative.
     pub high: i64,
+}
+
+impl FixedClip {
+    /// The same on values of a ring: a bound beyond it never binds.
+    pub(crate) fn confined(&self, ring: Accumulator) -> Self {
+        Self { high: i128::from(self.high).clamp(0, ring.limit_without_differences(0)) as i64 }
+    }
 }
 
 impl FixedElementwise for FixedClip {
@@ -24,12 +30,5 @@ impl FixedElementwise for FixedClip {
             return Ok(());
         }
         Err(format!("the bound {} is outside the ring", self.high))
-    }
-
-    /// A bound beyond the ring never binds.
-    fn confined(&self, ring: Accumulator) -> Option<FixedOp> {
-        Some(FixedOp::Clip(Self {
-            high: i128::from(self.high).clamp(0, ring.limit_without_differences(0)) as i64,
-        }))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::function::{MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
+use super::{MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
 use crate::accumulator::rounding_constant;
 
 /// What the polynomials of a [`FixedFunction`](super::FixedFunction) are multiplied with.

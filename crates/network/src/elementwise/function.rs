@@ -2,21 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::FixedElementwise;
 use super::factors::Factors;
+use super::{FixedElementwise, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
 use crate::accumulator::{Accumulator, rounding_constant};
 
 /// The most bits of a [`FixedFunction`]'s domain.
 pub const MAX_DOMAIN_BITS: u32 = 20;
 
-/// The most bits that choose a [`FixedFunction`]'s segment: 256 segments.
-pub const MAX_SEGMENT_BITS: u32 = 8;
-
 /// The largest degree of a [`FixedFunction`]'s polynomials.
 pub const MAX_DEGREE: usize = 3;
-
-/// What the polynomials of a [`FixedFunction`] stay below, in absolute value, with all terms positive and the rounding: 2^59.
-pub const MAX_POLYNOMIAL_BITS: u32 = 59;
 
 /// A function by its values on integers `low .. low + 2^bits`, which a polynomial gives on each of 2^m equal segments.
 ///

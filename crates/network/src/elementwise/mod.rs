@@ -12,15 +12,19 @@ mod relu;
 mod square;
 
 use crate::accumulator::Accumulator;
-use crate::integer::Integer;
-use crate::network::FixedOp;
 
 pub use clip::FixedClip;
 pub use factors::Factors;
-pub use function::{FixedFunction, MAX_DEGREE, MAX_DOMAIN_BITS, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
+pub use function::{FixedFunction, MAX_DEGREE, MAX_DOMAIN_BITS};
 pub use leaky_relu::{FixedLeakyRelu, MAX_SLOPE_SHIFT};
 pub use relu::Relu;
 pub use square::Square;
+
+/// The most bits that choose a [`FixedFunction`]'s segment: 256 segments.
+pub const MAX_SEGMENT_BITS: u32 = 8;
+
+/// What the polynomials of a [`FixedFunction`] stay below, in absolute value, with all terms positive and the rounding: 2^59.
+pub const MAX_POLYNOMIAL_BITS: u32 = 59;
 
 /// An operator of the fixed-point network. What is not overridden holds for functions that never decrease, have no slope above 1,
 /// and stay within the ring if their input does.
@@ -56,27 +60,8 @@ pub trait FixedElementwise {
         self.changes_ring()
     }
 
-    /// The same operator on values of a ring with attributes that it can have there, if its own may be others.
-    fn confined(&self, _ring: Accumulator) -> Option<FixedOp> {
-        None
-    }
-
     /// Whether it is a product of secrets, whose values have many more bits than its input; else a circuit computes it.
     fn multiplies(&self) -> bool {
         false
     }
-}
-
-/// Replaces every element by the operator's value there. A product, of an element with itself, comes back into the ring beyond `limit`; returns how
-/// many did.
-pub fn apply<I: Integer>(op: &dyn FixedElementwise, x: &mut [I], limit: i128, ring: Accumulator) -> usize {
-    let mut beyond = 0;
-    for x in x {
-        let wide = x.wide();
-        let (y, is_beyond) =
-            if op.multiplies() { ring.product(wide, wide, limit) } else { (op.eval(wide), false) };
-        beyond += usize::from(is_beyond);
-        *x = I::of(y);
-    }
-    beyond
 }

@@ -88,7 +88,7 @@ impl Network {
             if let Some(weights) = self.weights.get(&index) {
                 made.weights.insert(made.nodes.len(), weights.clone());
             }
-            let confined = node.op.elementwise().and_then(|op| op.confined(accumulator));
+            let confined = node.op.confined(accumulator);
             let op = confined.unwrap_or_else(|| node.op.clone());
             let (name, shape) = (node.name.clone(), node.shape.clone());
             made.push(FixedNode { name, op, inputs, shape, accumulator }, self.seen(index + 1));

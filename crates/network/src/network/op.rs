@@ -95,6 +95,15 @@ pub enum FixedOp {
 }
 
 impl FixedOp {
+    /// The same operator on values of a ring with attributes that it can have there, if its own may be others.
+    #[must_use]
+    pub fn confined(&self, ring: Accumulator) -> Option<Self> {
+        match self {
+            Self::Clip(clip) => Some(Self::Clip(clip.confined(ring))),
+            _ => None,
+        }
+    }
+
     /// The operator's name in messages and reports, and what it is if it works on each element alone. Rescale and Scale are left out:
     /// how values are scaled is the whole crate's matter.
     fn entry(&self) -> (&'static str, Option<&dyn FixedElementwise>) {

@@ -8,8 +8,8 @@ use super::{FORMAT_VERSION, FixedNode, FixedOp, NetworkInput, REPEATING_FORMAT_V
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::elementwise::FixedClip;
-use crate::fixed::rescale;
 use crate::grid::GridFactor;
+use crate::integer::rescale;
 use crate::movement::{self, Source};
 use crate::repeats::Repeat;
 use crate::version::check_version;

@@ -445,7 +445,7 @@ impl<'a> Builder<'a> {
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for pending in &self.nodes {
             let accumulator = self.ring_or_smallest(pending.group, &pending.name)?;
-            let confined = pending.op.elementwise().and_then(|op| op.confined(accumulator));
+            let confined = pending.op.confined(accumulator);
             let Pending { name, inputs, shape, .. } = pending;
             nodes.push(FixedNode {
                 name: name.clone(),
