@@ -34,10 +34,10 @@ LOOKED_UP := mnist_d,lenet,cifar10_minionn,resnet32
 NATIVE_SOURCES := $(shell find crates \( -type d -o -name '*.rs' -o -name '*.toml' -o -name '*.json' \) -print) \
     Cargo.toml Cargo.lock pyproject.toml rust-toolchain.toml
 
-PYTHON_FOLDERS := $(wildcard python models tools examples deploy)
+PYTHON_FOLDERS := $(wildcard python bench models tools examples deploy)
 
-# All crates at once, the native module, too, which has no tests of its own: so all are built with the same features.
-CRATES := --locked --workspace --features lanner-py/extension-module
+# All default members at once, the native module, too, which has no tests of its own: so all are built with the same features.
+CRATES := --locked --features lanner-py/extension-module
 CARGO_TEST := $(CARGO) test $(CRATES) --lib --tests
 CARGO_DOCTEST := $(CARGO) test $(CRATES) --doc
 EXAMPLE := $(CARGO) run --release --locked --quiet --example
@@ -87,8 +87,8 @@ test: setup ## every test but the long ones
 	@echo "make test: every Rust and Python test passed."
 
 test-all: setup ## the long tests too
-	LANNER_ATTACKS=all $(CARGO_TEST) --bins --examples -- --quiet --include-ignored
-	$(CARGO_DOCTEST) -- --quiet
+	LANNER_ATTACKS=all $(CARGO_TEST) --workspace --bins --examples -- --quiet --include-ignored
+	$(CARGO_DOCTEST) --workspace -- --quiet
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target/fuzz
 	$(PYTEST)
 	@echo "make test-all: every Rust and Python test passed, the long ones included."
@@ -108,9 +108,9 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
-	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
+	$(BIN)/mypy --strict python/src python/tests bench tools/layers.py tools/rust_uses.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
 	    tools/locked.py tools/sbom.py tools/same_wheel.py tools/version_files.py deploy/health.py tools/endurance
-	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
+	MYPYPATH=tools/peers:. $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
 	@echo "make lint: nothing to complain of."
@@ -133,10 +133,10 @@ bench: install ## measure everything on this machine (two hours; more where LANN
 	$(BIN)/lanner bench networks --mode tabula --network lan,wan --only $(LOOKED_UP) --repeat 1 \
 	    --save $(BENCH)/tabula_shaped.json || true
 	test -z "$${LANNER_DATA:-}" || for mode in gazelle falcon cheetah tabula; do \
-	    $(BIN)/python -m lanner.benchmarks.accuracy --mode $$mode --data "$$LANNER_DATA" --secure; done > $(BENCH)/accuracy.jsonl
-	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
+	    $(BIN)/python -m bench.accuracy --mode $$mode --data "$$LANNER_DATA" --secure; done > $(BENCH)/accuracy.jsonl
+	$(BIN)/python -m bench.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
 	$(BIN)/lanner doctor --calibrate --state-dir $(BENCH)/state
-	$(BIN)/lanner bench estimates --network loopback,lan,wan --state-dir $(BENCH)/state
+	$(BIN)/python -m bench estimates --network loopback,lan,wan --state-dir $(BENCH)/state
 
 $(PEERS)/.requirements: tools/peers/requirements.txt
 	@$(PEERS_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
@@ -148,15 +148,15 @@ $(PEERS)/.requirements: tools/peers/requirements.txt
 # PEERS_ONLY=mnist_d,vgg16 compares these networks and leaves the page's others as they are.
 bench-peers: install $(PEERS)/.requirements ## the same networks in SecretFlow-SPU by turns with ours, into docs/benchmarks.md
 	rm -f $(PEERS)/peers.json
-	-$(BIN)/python tools/peers/compare.py --python $(PEERS)/venv/bin/python $(if $(PEERS_ONLY),--only $(PEERS_ONLY)) --save $(PEERS)/peers.json
-	$(BIN)/python -m lanner.benchmarks.collect --peers $(PEERS)/peers.json --json docs/benchmarks.json --page docs/benchmarks.md
+	-PYTHONPATH=. $(BIN)/python tools/peers/compare.py --python $(PEERS)/venv/bin/python $(if $(PEERS_ONLY),--only $(PEERS_ONLY)) --save $(PEERS)/peers.json
+	$(BIN)/python -m bench.collect --peers $(PEERS)/peers.json --json docs/benchmarks.json --page docs/benchmarks.md
 
 # BEFORE names a checkout of the older build, in which `make install` was run, or `make setup` before there was that.
 bench-against: install ## an older build and this one by turns, into docs/benchmarks.md
 	@test -n "$(BEFORE)" || { echo "make bench-against: name a checkout of the older build, as in 'make bench-against BEFORE=../before'." >&2; exit 1; }
 	mkdir -p $(BENCH)
 	$(BIN)/python tools/against.py --before $(BEFORE) --save $(BENCH)/versions.json
-	$(BIN)/python -m lanner.benchmarks.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks.md
+	$(BIN)/python -m bench.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks.md
 
 # ONLY=soak,kill runs these trials, SCALE=0.1 a tenth of each; of the others the page tells the records that are kept. Some want root, and some
 # cargo-fuzz, Miri or a C compiler: a trial that cannot be run here says so, on the page too. FUZZ_TARGETS=plan,graph fuzzes these targets, and

@@ -3,7 +3,7 @@
     python tools/against.py --before FOLDER [--only NAME,...] [--turns N] --save FILE
 
 FOLDER is a checkout of the older build in which `make install` was run. FILE is what
-`python -m lanner.benchmarks.collect --versions` takes. Benchmarks are those of `lanner bench` in mode `cheetah`, exact,
+`python -m bench.collect --versions` takes. Benchmarks are those of `lanner bench` in mode `cheetah`, exact,
 which the two builds must have by the same names; every result is compared with the fixed-point reference outside the
 clock. Those of transfers alone are the medians of `relu_bench`, of both parties in one process.
 """

@@ -32,7 +32,7 @@ def changed_files() -> list[str]:
 
 def crates(files: list[str]) -> list[str]:
     """The crates that files belong to, each once."""
-    found = [CRATE.match(file) for file in files if file.startswith(("crates/", "attacks/"))]
+    found = [CRATE.match(file) for file in files if file.startswith(("crates/", "attacks/", "research/"))]
     return sorted({match["folder"] for match in found if match} - {"lanner-py"})
 
 

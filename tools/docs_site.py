@@ -28,6 +28,7 @@ PLACES = {
     "attacks/README.md": "project/attacks.md",
     "deploy/README.md": "how-to/run-as-a-service.md",
     "models/README.md": "models/index.md",
+    "research/circulant.md": "protocols/spectral-circulant.md",
 }
 
 FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)

@@ -115,7 +115,7 @@ impl Target {
         let prediction = client.predict(&subject.sample).unwrap();
         match &prediction.integers {
             Some(values) => assert_eq!(values, &subject.scores),
-            None => assert_eq!(prediction.label.unwrap(), lanner_graph::arg_max(&subject.scores)),
+            None => assert_eq!(prediction.label.unwrap(), lanner_network::arg_max(&subject.scores)),
         }
         client.close().unwrap();
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use lanner::{AutoOptions, CompileOptions, Model};
-use lanner_graph::{Graph, Policy, Precision, Tensor, Tensors};
+use lanner::{CompileOptions, Model};
+use lanner_graph::Graph;
+use lanner_network::{Policy, Precision, Tensor, Tensors};
 use lanner_plan::{Mode, Plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::{ClientPlan, ServedModel};
+use lanner_transfers::Rounding;
 
 /// A model, as both parties have prepared it, and an input with its true scores.
 pub struct Subject {
@@ -149,18 +150,8 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         digits: Some(2),
         // Attacks name the messages of these bits.
         precision: Some(Precision::Bits(8)),
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
-        image: None,
-        limits: lanner::LimitOptions::default(),
-        auto: AutoOptions::default(),
+        ..CompileOptions::default()
     }
 }
 

@@ -11,16 +11,15 @@ use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_ot::{CotReceiver, CotSender, OtError, SilentReceiver, SilentSender, random_delta, silent};
 use lanner_plan::Plan;
 use lanner_primitives::{Bits, Prg, Ring, Seed};
-use lanner_protocol::linear::Sets;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Material, Transfers};
-use lanner_protocol::step::Protocol;
-use lanner_protocol::{self as protocol, ProtocolError};
+use lanner_protocol::Protocol;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
 use lanner_session::requests::{Meeting, OwnKeys, Request, Requester, Responder, Shelf};
 use lanner_share::Share;
+use lanner_step::{ProtocolError, Sets, Transfers};
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
+use lanner_transfers::{Layer, Material};
 use lanner_wire::Channel;
 use tempfile::TempDir;
 
@@ -120,14 +119,14 @@ impl Conversation {
         Self::of(
             subject,
             Arc::new(move |channel| {
-                let (shelf, _directory) = known_shelf(protocol::Party::Client);
+                let (shelf, _directory) = known_shelf(lanner_step::Party::Client);
                 let mut requester = Requester::new(Arc::clone(&plan), rng(12)).with_shelf(shelf);
                 requester.keep(channel)?;
                 requester.predict_kept(channel, &input)?;
                 Ok(requester.end(channel)?)
             }),
             Arc::new(move |channel| {
-                let (shelf, _directory) = known_shelf(protocol::Party::Server);
+                let (shelf, _directory) = known_shelf(lanner_step::Party::Server);
                 let service = Responder::new(Arc::clone(&served), rng(11)).with_shelf(shelf);
                 Ok(answer_all(channel, service)?)
             }),
@@ -257,8 +256,8 @@ impl Conversation {
         let layer = Arc::new(layer);
         let (mut client, mut server) = memory::pair();
         let ahead = Arc::clone(&layer);
-        let preparing = thread::spawn(move || prepare(&ahead, protocol::Party::Server, &mut server, runs));
-        let materials = prepare(&layer, protocol::Party::Client, &mut client, runs);
+        let preparing = thread::spawn(move || prepare(&ahead, lanner_step::Party::Server, &mut server, runs));
+        let materials = prepare(&layer, lanner_step::Party::Client, &mut client, runs);
         let party = |party, materials: Vec<Material>| -> Party {
             let (layer, materials) = (Arc::clone(&layer), Mutex::new(materials));
             Arc::new(move |channel| {
@@ -268,8 +267,8 @@ impl Conversation {
                 Ok(channel.flush().map_err(ProtocolError::from)?)
             })
         };
-        let client = party(protocol::Party::Client, materials);
-        Self::new(client, party(protocol::Party::Server, preparing.join().unwrap()))
+        let client = party(lanner_step::Party::Client, materials);
+        Self::new(client, party(lanner_step::Party::Server, preparing.join().unwrap()))
     }
 
     fn transfers(
@@ -350,7 +349,12 @@ impl SetUp {
 }
 
 /// A party's material for a given number of runs of a layer.
-fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, runs: usize) -> Vec<Material> {
+fn prepare(
+    layer: &Layer,
+    party: lanner_step::Party,
+    channel: &mut dyn Channel,
+    runs: usize,
+) -> Vec<Material> {
     let mut rng = rng(8);
     let mut transfers = Transfers::setup(channel, party, [silent::Parameters::ALL[0]; 2], &mut rng).unwrap();
     let material = |_| {
@@ -363,7 +367,7 @@ fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, run
 }
 
 /// A party's shelf for one session with a peer that it has met, and the directory where it is.
-fn known_shelf(party: protocol::Party) -> (Shelf, TempDir) {
+fn known_shelf(party: lanner_step::Party) -> (Shelf, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let stock = Stock::new(directory.path().join("state"), party, Limits::default());
     let pairing = |number| Pairing {
@@ -429,7 +433,7 @@ pub fn check_honest(subject: &Subject) {
     let serving = thread::spawn(move || serve(&mut server, model));
     let outcome = ask(&mut client, Arc::clone(&subject.plan), &subject.input).unwrap();
     serving.join().unwrap().unwrap();
-    let best = lanner_graph::arg_max(&subject.scores);
+    let best = lanner_network::arg_max(&subject.scores);
     match outcome {
         Outcome::Logits(scores) | Outcome::Saturable { scores, .. } => assert_eq!(scores, subject.scores),
         Outcome::Label(label) => assert_eq!(label, best),

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use lanner_ot::OtError;
-use lanner_protocol::ProtocolError;
 use lanner_session::executor::ExecutionError;
 use lanner_session::handshake::HandshakeError;
+use lanner_step::ProtocolError;
 use lanner_wire::{ChannelError, Kind};
 
 /// How a party must end under an attack.

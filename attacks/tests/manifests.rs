@@ -7,13 +7,13 @@ use lanner_attacks::guard;
 use lanner_attacks::live::{impostor, offer};
 use lanner_attacks::models::{Subject, circuits, squares, transfers};
 use lanner_attacks::script::End;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_local::reshare::{Reading, Reveal};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Item, Mode, Plan, Step, plan};
 use lanner_primitives::Ring;
-use lanner_protocol::convert::reshare::{Reading, Reveal};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::step::Protocol;
+use lanner_protocol::Protocol;
 use lanner_session::handshake::Offer;
+use lanner_transfers::Rounding;
 use sha2::{Digest, Sha256};
 
 /// What a client says of a server that makes this offer.

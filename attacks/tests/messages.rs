@@ -12,9 +12,8 @@ use lanner_attacks::script::{Frame, Script};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
 use lanner_attacks::verdict::Failure;
 use lanner_attacks::{extent, guard};
-use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials, Rounding};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
+use lanner_step::{Function, Windows};
+use lanner_transfers::{Factors, Layer, Polynomials, Rounding};
 
 /// Runs a party against a peer that says what the attack says; returns how it failed.
 fn suffer(conversation: &Conversation, victim: Victim, attack: &Attack, what: &str) -> Option<Failure> {

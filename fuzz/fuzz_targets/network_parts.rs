@@ -1,7 +1,7 @@
 //! A model file's manifest and weights: damaged or contradicting parts are refused.
 #![no_main]
 
-use lanner_graph::{Network, NetworkManifest};
+use lanner_network::{Network, NetworkManifest};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&str, &[u8])| {

@@ -1,10 +1,10 @@
 //! The plan that a client makes of a network that a server describes: made or refused. The bytes choose a network of any wiring.
 #![no_main]
 
-use lanner_graph::network::FORMAT_VERSION;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::FORMAT_VERSION;
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_transfers::Rounding;
 use lanner_session::executor::ClientPlan;
 use libfuzzer_sys::fuzz_target;
 

@@ -2,7 +2,7 @@
 //! them, and is written back the same.
 #![no_main]
 
-use lanner_graph::PublicNetwork;
+use lanner_network::PublicNetwork;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|json: &str| {

@@ -1,7 +1,7 @@
 //! Files of float tensors: whatever is read is written back and read again the same.
 #![no_main]
 
-use lanner_graph::Tensors;
+use lanner_network::Tensors;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

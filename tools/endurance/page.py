@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.markdown import filled
 from endurance.trials import TRIALS
-from lanner.benchmarks.markdown import filled
 
 INTRODUCTION = """# Reliability
 

@@ -27,7 +27,7 @@ def run(trial: Trial) -> None:
         trial.left_out.append("it needs cargo")
         return
     count = trial.scaled(MEASUREMENTS, 1000)
-    command = [cargo, "run", "--quiet", "--locked", "--release", "-p", "lanner-protocol", "--example", "constant_time"]
+    command = [cargo, "run", "--quiet", "--locked", "--release", "-p", "lanner-research", "--example", "constant_time"]
     ended = subprocess.run([*command, "--", "--json", str(count)], capture_output=True, text=True, check=True, cwd=ROOT)
     judge(trial, [json.loads(line) for line in ended.stdout.splitlines()])
 

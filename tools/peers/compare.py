@@ -2,7 +2,7 @@
 
     python tools/peers/compare.py --python PYTHON [--only NAME,...] [--data DIR] --save FILE
 
-PYTHON is that of an environment with requirements.txt. FILE is what `python -m lanner.benchmarks.collect --peers`
+PYTHON is that of an environment with requirements.txt. FILE is what `python -m bench.collect --peers`
 takes. All systems of a network are up at the same time and predict by turns, so that a busy moment meets them alike.
 """
 
@@ -23,8 +23,8 @@ from networks import Compared, networks
 from numpy.typing import NDArray
 from systems import Run, System, lanner, spu
 
+from bench.markdown import ratio, size_of, time_of
 from lanner.benchmarks.machine import machine
-from lanner.benchmarks.markdown import ratio, size_of, time_of
 from lanner.errors import LannerError
 
 #: Turns, unless a prediction of the first takes more than so many seconds.

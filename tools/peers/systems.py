@@ -96,7 +96,7 @@ class Lanner:
 @contextmanager
 def lanner(network: Compared, bits: int) -> Iterator[Lanner]:
     """Mode cheetah of lanner, exact, as scores that are revealed must be, with so many bits of every activation."""
-    options = CompileOptions("peers", "cheetah", "logits", rounding="exact", precision=bits)
+    options = CompileOptions(name="peers", mode="cheetah", output="logits", rounding="exact", precision=bits)
     model = compile_graph(network.graph, network.calibration, options)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "peers.lanner"

@@ -9,7 +9,8 @@ import changed
 
 def test_a_crate_with_several_changes_is_named_once() -> None:
     files = ["crates/ring/src/lib.rs", "crates/ring/tests/ntt.rs", "crates/bfv/Cargo.toml", "attacks/src/lib.rs"]
-    assert changed.crates(files) == ["attacks", "bfv", "ring"]
+    files.append("research/src/lib.rs")
+    assert changed.crates(files) == ["attacks", "bfv", "research", "ring"]
 
 
 def test_what_is_in_no_crate_names_none() -> None:

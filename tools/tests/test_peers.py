@@ -32,7 +32,7 @@ def graph(*, bias: bool, shared: bool = False) -> FloatGraph:
 def test_folding_keeps_the_function(bias: bool) -> None:
     drawn = graph(bias=bias)
     folded, samples = fold(drawn), random_samples((2, 6, 6))
-    options = CompileOptions("test", output="logits")
+    options = CompileOptions(name="test", output="logits")
     outputs = [compile_graph(each, samples, options).predict_float(samples) for each in (drawn, folded)]
     np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-5)
     assert '{"BatchNorm"' in drawn.document

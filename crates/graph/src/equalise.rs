@@ -8,10 +8,11 @@
 //!
 //! What comes out is another set of tensors for the same graph. Factors are the owner's, as weights are: nothing else says that there are any.
 
+use lanner_network::{CompileError, InputError, Tensor, Tensors};
+
 use crate::elementwise::Elementwise;
 use crate::graph::{Graph, Node, Op, Shapes, infer};
-use crate::tensor::{Tensor, Tensors};
-use crate::{CompileError, FloatExecutor, InputError, cores};
+use crate::{FloatExecutor, cores};
 
 /// The samples that channels' sizes are measured on, evenly spread.
 const MEASURED: usize = 16;
@@ -76,6 +77,13 @@ struct Group {
     channels: usize,
 }
 
+/// The value that a layer, or the normalisation behind it, makes.
+#[derive(Clone, Copy)]
+struct Channels<'v> {
+    value: &'v str,
+    channels: usize,
+}
+
 impl Web<'_> {
     /// The channels that a node makes, if they may be raised.
     fn group(&self, maker: usize) -> Option<Group> {
@@ -87,7 +95,7 @@ impl Web<'_> {
         let norm = self.norm_of(&node.name);
         let value = norm.map_or(&node.name, |norm| &self.graph.nodes[norm].name);
         let mut takers = Vec::new();
-        self.takers(value, channels, &mut takers)?;
+        self.takers(Channels { value, channels }, value, &mut takers)?;
         takers.sort_unstable();
         takers.dedup();
         (!takers.is_empty()).then_some(Group { maker, norm, takers, channels })
@@ -108,31 +116,52 @@ impl Web<'_> {
     }
 
     /// The layers that take a value, or what is made of it by operators that let factors through; none where anything else does.
-    fn takers(&self, value: &str, channels: usize, takers: &mut Vec<usize>) -> Option<()> {
+    fn takers(&self, of: Channels<'_>, value: &str, takers: &mut Vec<usize>) -> Option<()> {
         if self.graph.output == value {
             return None;
         }
         for (index, node) in self.users(value) {
-            let lets_through = match &node.op {
-                Op::MaxPool { .. }
-                | Op::AveragePool { .. }
-                | Op::GlobalAveragePool
-                | Op::Flatten
-                | Op::Reshape { .. } => true,
-                op => op.elementwise().is_some_and(Elementwise::is_homogeneous),
-            };
-            if lets_through {
-                self.takers(&node.name, channels, takers)?;
+            if self.lets_through(of, node) {
+                self.takers(of, &node.name, takers)?;
                 continue;
             }
             // Each of its inputs is of one channel.
-            let fits = node.op.is_linear() && self.shapes[value][0].is_multiple_of(channels);
+            let fits = node.op.is_linear() && self.shapes[value][0].is_multiple_of(of.channels);
             if !fits || !self.has_own_tensors(node) {
                 return None;
             }
             takers.push(index);
         }
         Some(())
+    }
+
+    /// Whether a node makes of channels what lies as they do and is as many times larger as they are.
+    fn lets_through(&self, of: Channels<'_>, node: &Node) -> bool {
+        match &node.op {
+            Op::MaxPool { .. }
+            | Op::AveragePool { .. }
+            | Op::GlobalAveragePool
+            | Op::Flatten
+            | Op::Reshape { .. } => true,
+            // Behind the first axis what is of a channel stays together, if all of it is of the same channels.
+            Op::Concat { axis } => {
+                *axis > 0
+                    && self.shapes[&node.name][0].is_multiple_of(of.channels)
+                    && node.inputs.iter().all(|input| self.is_of(of, input))
+            }
+            op => op.elementwise().is_some_and(Elementwise::is_homogeneous),
+        }
+    }
+
+    /// Whether a value is made of these channels alone, by operators that let factors through.
+    fn is_of(&self, of: Channels<'_>, value: &str) -> bool {
+        let maker = || self.graph.nodes.iter().find(|node| node.name == value);
+        value == of.value
+            || maker().is_some_and(|node| {
+                !node.op.is_linear()
+                    && node.inputs.iter().all(|input| self.is_of(of, input))
+                    && self.lets_through(of, node)
+            })
     }
 
     /// Whether no tensor of a node is named again, there or elsewhere.

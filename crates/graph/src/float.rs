@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use lanner_network::kernel::{add_columns, add_conv, fold_windows};
+use lanner_network::movement::Sources;
+use lanner_network::product::Matrices;
+use lanner_network::shape::{area, check_input, image, per_channel_or_whole};
+use lanner_network::{CompileError, ConvGeometry, InputError, Tensors, Window, movement};
+
 use crate::elementwise::Elementwise;
 use crate::graph::{Graph, Node, Op, conv_geometry, infer};
-use crate::kernel::{add_columns, add_conv, fold_windows};
-use crate::movement::{self, Sources};
-use crate::product::Matrices;
-use crate::tensor::Tensors;
-use crate::window::{ConvGeometry, Window};
-use crate::{CompileError, InputError};
 
 /// Runs a checked float graph.
 #[derive(Debug)]
@@ -123,18 +123,6 @@ impl<'a> FloatExecutor<'a> {
     }
 }
 
-/// Refuses inputs of the wrong length or with NaN or infinity.
-pub(crate) fn check_input(input: &[f32], shape: &[usize]) -> Result<(), InputError> {
-    let expected = shape.iter().product();
-    if input.len() != expected {
-        return Err(InputError::Length { found: input.len(), expected, shape: shape.to_vec() });
-    }
-    match input.iter().position(|x| !x.is_finite()) {
-        Some(index) => Err(InputError::NotFinite { index }),
-        None => Ok(()),
-    }
-}
-
 fn prepare<'a>(
     node: &'a Node,
     tensors: &'a Tensors,
@@ -164,8 +152,8 @@ fn prepare<'a>(
             Kind::MatMul { weight: tensor(weight)?.data(), bias }
         }
         Op::BatchNorm { scale, bias, mean, var, eps } => {
-            let [scale, bias, mean, var] =
-                [tensor(scale)?, tensor(bias)?, tensor(mean)?, tensor(var)?].map(crate::tensor::Tensor::data);
+            let [scale, bias, mean, var] = [tensor(scale)?, tensor(bias)?, tensor(mean)?, tensor(var)?]
+                .map(lanner_network::Tensor::data);
             let (scale, shift) = batch_norm_affine(scale, bias, mean, var, *eps);
             Kind::Affine { scale: per_channel_or_whole(&scale, x), shift: per_channel_or_whole(&shift, x) }
         }
@@ -219,12 +207,6 @@ pub(crate) fn batch_norm_affine(
         (0..scale.len()).map(|i| factor(i) as f32).collect(),
         (0..scale.len()).map(|i| shift(i) as f32).collect(),
     )
-}
-
-/// Repeats one value per first axis over the whole shape; a whole tensor stays as it is.
-pub(crate) fn per_channel_or_whole<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
-    let repeat = shape.iter().product::<usize>() / values.len().max(1);
-    values.iter().flat_map(|&value| std::iter::repeat_n(value, repeat)).collect()
 }
 
 impl Step<'_> {
@@ -289,15 +271,4 @@ fn softmax(x: &[f32], classes: usize) -> Vec<f32> {
 
 fn arg_max(x: &[f32]) -> usize {
     x.iter().enumerate().fold(0, |best, (i, value)| if *value > x[best] { i } else { best })
-}
-
-/// The three axes of an image; inference checked that there are three.
-pub(crate) fn image(shape: &[usize]) -> [usize; 3] {
-    <[usize; 3]>::try_from(shape).unwrap_or([1, 1, shape.iter().product()])
-}
-
-/// Height and width of an image's shape.
-pub(crate) fn area(shape: &[usize]) -> [usize; 2] {
-    let [_, height, width] = image(shape);
-    [height, width]
 }

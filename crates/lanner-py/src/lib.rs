@@ -6,6 +6,7 @@
 
 mod client;
 mod error;
+mod input;
 mod model;
 mod relay;
 mod server;
@@ -29,6 +30,8 @@ mod _native {
     use super::client::{list_models, measure_link};
     #[pymodule_export]
     use super::error::NativeError;
+    #[pymodule_export]
+    use super::input::NativeInput;
     #[pymodule_export]
     use super::model::NativeModel;
     #[pymodule_export]
@@ -100,6 +103,13 @@ mod _native {
         options_json: &str,
     ) -> PyResult<String> {
         super::model::refusals(py, graph_json, tensors, options_json)
+    }
+
+    /// Checks compile options, as JSON, for what is wrong whatever the network is.
+    #[pyfunction]
+    fn check_options(py: Python<'_>, options_json: &str) -> PyResult<()> {
+        let options = lanner::CompileOptions::from_json(options_json);
+        options.map(drop).map_err(|error| super::error::raise(py, &error))
     }
 
     /// The bits per second and the round trip in seconds of a named network; none if there is no such name.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanner::{CompileOptions, Error, ErrorKind, LimitOptions, Model};
-use lanner_graph::{Calibration, Graph, OwnCores, Tensor, Tensors, Tracer};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
+use lanner_quantize::{Calibration, OwnCores, Tracer};
 use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -48,7 +50,7 @@ impl NativeModel {
                 // Whoever listens must not stop the work.
                 let _ = tell.as_ref().map(|tell| Python::attach(|py| tell.call1(py, (name,))));
             };
-            let options = read_options(options_json)?;
+            let options = CompileOptions::from_json(options_json)?;
             let calibration = Calibration { samples: &samples, tracer };
             Model::compile_telling(Graph::from_json(graph_json)?, weights, calibration, &options, &mut stage)
         });
@@ -146,15 +148,11 @@ pub(crate) fn refusals(
     options_json: &str,
 ) -> PyResult<String> {
     let weights = read_tensors(py, tensors)?;
-    let refused = py
-        .detach(|| lanner::refusals(&Graph::from_json(graph_json)?, &weights, &read_options(options_json)?));
+    let refused = py.detach(|| {
+        lanner::refusals(&Graph::from_json(graph_json)?, &weights, &CompileOptions::from_json(options_json)?)
+    });
     let refused = refused.map_err(|error| raise(py, &error))?;
     json(py, &refused.iter().map(|error| BTreeMap::from(parts(error))).collect::<Vec<_>>())
-}
-
-fn read_options(json: &str) -> Result<CompileOptions, Error> {
-    serde_json::from_str(json)
-        .map_err(|error| Error::new(ErrorKind::Misuse, format!("the options do not parse: {error}")))
 }
 
 /// Samples along the first axis of an array.

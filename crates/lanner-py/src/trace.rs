@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use lanner::{Error, ErrorKind};
-use lanner_graph::{CompileError, Network, NetworkManifest, OneCore, Trace, Tracer};
+use lanner_network::{CompileError, Network, NetworkManifest};
+use lanner_quantize::{OneCore, Trace, Tracer};
 use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

@@ -7,10 +7,10 @@
 
 mod two_parties;
 
-use lanner_graph::elementwise::polynomials;
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::nonlinear::ot_nonlinear::Layer;
+use lanner_quantize::polynomials;
 use lanner_share::Share;
+use lanner_transfers::Layer;
 use two_parties::Failure;
 
 /// Values: the paper's.

@@ -1,11 +1,11 @@
 //! The network and the plan of a model: those of its mode, or in mode `auto` the best of all modes for what its owner wants.
 
-use lanner_graph::{
-    Calibration, CompileError, Graph, Network, Policy, PublicNetwork, Tensors, compile, compile_to, equalised,
-};
+use lanner_graph::{Graph, equalised};
+use lanner_network::{CompileError, Network, Policy, PublicNetwork, Tensors};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, Saturation, choose, plan_within, promise};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::{Calibration, compile, compile_to};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 
 use crate::{CompileOptions, Error, ErrorKind, Result};
 

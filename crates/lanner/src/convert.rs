@@ -2,13 +2,13 @@
 
 use std::io::ErrorKind as ErrorKindOfDisk;
 
-use lanner_graph::{CompileError, InputError};
 use lanner_net::NetError;
+use lanner_network::{CompileError, InputError};
 use lanner_plan::PlanError;
 use lanner_process::OtherProcess;
-use lanner_protocol::ProtocolError;
 use lanner_session::executor::ExecutionError;
 use lanner_session::handshake::HandshakeError;
+use lanner_step::ProtocolError;
 use lanner_store::StoreError;
 use lanner_wire::{ChannelError, Refusal};
 

@@ -4,8 +4,9 @@
 
 use std::collections::HashMap;
 
-use lanner_graph::repeats::Repeat;
-use lanner_graph::{FixedExecutor, FloatExecutor, joined};
+use lanner_graph::{FloatExecutor, joined};
+use lanner_network::FixedExecutor;
+use lanner_network::repeats::Repeat;
 use lanner_primitives::Ring;
 use lanner_session::executor::{Together, together};
 use serde_json::{Value, json};

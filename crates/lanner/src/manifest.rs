@@ -1,6 +1,6 @@
 //! The half of a model that both parties know.
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Plan, plan_within};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

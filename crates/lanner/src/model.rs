@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use lanner_graph::network::InputScale;
-use lanner_graph::{
-    Accumulator, Calibration, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, Tensors,
-    outline,
-};
+use lanner_graph::{FloatExecutor, Graph};
+use lanner_network::InputScale;
+use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Policy, Tensors};
 use lanner_plan::Mode;
 use lanner_primitives::Prg;
-use lanner_protocol::nonlinear::softmax::Likely;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::{Calibration, outline};
+use lanner_tabula as tabula;
+use lanner_transfers::softmax::likeliest;
 use serde::{Deserialize, Serialize};
 
 use crate::auto::{Done, Job};
@@ -20,8 +19,7 @@ use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
 use crate::refusals::{foresee, reasons};
 use crate::report::report;
 use crate::{
-    AutoOptions, CompileOptions, Error, ErrorKind, InputDescription, KernelTimes, LimitOptions, Manifest,
-    Result,
+    CompileOptions, Error, ErrorKind, InputDescription, KernelTimes, LimitOptions, Manifest, Result,
 };
 
 /// A fixed-point network with its weights, its plan and its public half.
@@ -81,6 +79,7 @@ impl Model {
         options: &CompileOptions,
         tell: &mut dyn FnMut(&'static str),
     ) -> Result<Self> {
+        options.check()?;
         let (mode, policy) = (options.mode()?, options.policy()?);
         let kernel_times = options.kernel_times()?;
         tell("checking operators and sizes");
@@ -95,9 +94,6 @@ impl Model {
         let job = Job { graph: computed, tensors: values, calibration, options };
         let Done { network, plan, equalised } = job.run(tell)?;
         let public = network.public().clone();
-        if let Some(classes) = &options.classes {
-            check_names(classes.len(), policy.classes(public.output_len()))?;
-        }
         let mut salt = [0; 32];
         Prg::from_entropy()
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?
@@ -108,7 +104,7 @@ impl Model {
             mode: plan.mode.name().to_owned(),
             output: options.output.clone(),
             policy,
-            classes: options.classes.clone(),
+            classes: options.names(policy, public.output_len()),
             image: options.image.clone(),
             input: InputDescription::of(&public),
             weights: String::new(),
@@ -137,17 +133,10 @@ impl Model {
         let options = CompileOptions {
             name: public.name.clone(),
             mode: Mode::Tabula(tabula::Rounding::Exact).name().to_owned(),
-            rounding: None,
             output: public.output.clone(),
             k,
             digits,
-            precision: None,
             kept_bits: Some(bits),
-            allow_imprecise: false,
-            replace_relu: false,
-            reveal_saturation: false,
-            proved_ranges: false,
-            batch: 1,
             input_range: match entry.scale {
                 InputScale::Stated { low, high, .. } => Some([low, high]),
                 InputScale::Grid(_) => None,
@@ -156,7 +145,7 @@ impl Model {
             classes: public.classes.clone(),
             image: public.image.clone(),
             limits,
-            auto: AutoOptions::default(),
+            ..CompileOptions::default()
         };
         Self::compile(self.graph.clone(), self.tensors.clone(), calibration, &options)
     }
@@ -290,7 +279,7 @@ impl Model {
             return Err(Error::new(ErrorKind::Input, what));
         }
         let bits = network.accumulator(network.nodes().len()).bits();
-        Ok(Some(Likely::of(scores, digits, self.network.output_scale(), bits)?.probability()))
+        Ok(Some(likeliest(scores, digits, self.network.output_scale(), bits)?.probability()))
     }
 
     /// How far a secure score may be from [`Self::fixed`]'s integer: 0 unless the model rounds faithfully or stochastically, then what `docs/numerics.md`
@@ -333,21 +322,6 @@ impl Model {
             return Err(Error::new(ErrorKind::Input, what));
         }
         Ok(samples.chunks(length))
-    }
-}
-
-/// Checks that there is a name for each class.
-fn check_names(names: usize, classes: Option<usize>) -> Result<()> {
-    match classes {
-        Some(classes) if classes == names => Ok(()),
-        Some(classes) => {
-            let what = format!("there are {names} class names for {classes} classes");
-            Err(Error::new(ErrorKind::Model, what).fix("give one name a line for each class"))
-        }
-        None => {
-            let what = "output value has no classes to name".to_owned();
-            Err(Error::new(ErrorKind::Misuse, what).fix("leave the class names out"))
-        }
     }
 }
 

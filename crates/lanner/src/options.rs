@@ -1,12 +1,15 @@
 //! What the owner of a model chooses when compiling it.
 
-use lanner_graph::{
-    Aim, Graph, Op, Policy, Precision, QuantizationOptions, Replaced, Tensors, Told, replace_relu,
-};
+mod checks;
+mod written;
+
+use lanner_graph::{Graph, Op};
 use lanner_net::NetworkProfile;
+use lanner_network::{Policy, Precision, Tensors};
 use lanner_plan::{Limits, Mode, Objective, Prices, Samples};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::{Aim, QuantizationOptions, Replaced, Told, replace_relu};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use serde::Deserialize;
 
 use crate::estimate::link;
@@ -21,9 +24,9 @@ const USUAL_BITS: u32 = 8;
 const WITHOUT_RESCALES: f64 = 0.2;
 
 /// What the owner of a model chooses when compiling it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, named as the owner names it")]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CompileOptions {
     /// The name under which a server offers the model.
     pub name: String,
@@ -43,51 +46,71 @@ pub struct CompileOptions {
     pub digits: Option<u32>,
     /// The precision asked for; half a per cent where it is `None`, 20% for the logits of mode `spectral`, or with `kept_bits` as many bits, 8 at least,
     /// of inputs and weights.
-    #[serde(default)]
     pub precision: Option<Precision>,
     /// For mode `tabula`, the bits that each of its lookups keeps, 3 to 16; as many as the precision takes where it is `None`.
-    #[serde(default)]
     pub kept_bits: Option<u32>,
     /// Whether a network that misses the precision asked for is taken, too.
-    #[serde(default)]
     pub allow_imprecise: bool,
     /// For mode `spectral`, whether every `Relu` gives way to the quadratic that is the least squares' fit to it on the calibration samples.
-    #[serde(default)]
     pub replace_relu: bool,
     /// For outputs `logits` and `value`, whether the client learns beside them, in one bit, whether any activation reached an upper bound of the
     /// compiler's own: where none did, the result is that of the network without bounds.
-    #[serde(default)]
     pub reveal_saturation: bool,
     /// Whether no accepted input may take a value out of its ring, in any mode: activations saturate, rings are as large as proofs ask, and what has no
     /// proof is refused. Otherwise that holds as far as rings have room in modes `gazelle`, `falcon` and `tabula`, and elsewhere of what calibration saw.
-    #[serde(default)]
     pub proved_ranges: bool,
     /// How many samples a request holds, packed into the same ciphertexts: a power of two, and one alone but in modes `gazelle`, `cheetah`,
     /// `auto` and `spectral`.
-    #[serde(default = "one")]
     pub batch: usize,
     /// The smallest and the largest value that an input may have, with 0 between them. The calibration samples decide where it is `None`,
     /// and the public half then tells of theirs.
     pub input_range: Option<[f64; 2]>,
     /// Whether the constants in front of the first layer, such as the means and scales of a scaler, are published, for the client to
     /// apply in floating point. Not together with `input_range`.
-    #[serde(default)]
     pub public_preprocessing: bool,
     /// The names of the classes, in the order of the scores.
     pub classes: Option<Vec<String>>,
+    /// The names that the network's file gives them, which count where the owner gives none and there is one for each.
+    pub named: Option<Vec<String>>,
     /// How a picture becomes an input: for the client, which applies it.
     pub image: Option<serde_json::Value>,
     /// What a prediction may take. Clients have limits of their own.
-    #[serde(default)]
     pub limits: LimitOptions,
     /// By what mode `auto` chooses.
-    #[serde(default)]
     pub auto: AutoOptions,
 }
 
+impl Default for CompileOptions {
+    /// Mode `auto` and output `label`, as where an owner chooses nothing; the name is empty.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            mode: "auto".to_owned(),
+            rounding: None,
+            output: "label".to_owned(),
+            k: 1,
+            digits: None,
+            precision: None,
+            kept_bits: None,
+            allow_imprecise: false,
+            replace_relu: false,
+            reveal_saturation: false,
+            proved_ranges: false,
+            batch: 1,
+            input_range: None,
+            public_preprocessing: false,
+            classes: None,
+            named: None,
+            image: None,
+            limits: LimitOptions::default(),
+            auto: AutoOptions::default(),
+        }
+    }
+}
+
 /// By what mode `auto` chooses.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct AutoOptions {
     /// `latency`, which it is where it is `None`, `online`, `bytes` or `memory`: see [`Objective`].
     pub optimize: Option<String>,
@@ -97,13 +120,9 @@ pub struct AutoOptions {
     pub kernels: Option<String>,
 }
 
-const fn one() -> usize {
-    1
-}
-
 /// What a prediction may take, as far as that is not left to the usual limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct LimitOptions {
     /// Bytes that either party holds for a session with one prediction, the server's model included; 8 GiB where it is `None`.
     pub memory: Option<u64>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lanner_protocol::Party;
+use lanner_step::Party;
 use lanner_store::{Limits, PairingEntry, Stock};
 
 use crate::Result;

@@ -1,6 +1,6 @@
 //! What a prediction returns, in the shape of the command line's JSON.
 
-use lanner_graph::{Policy, arg_max};
+use lanner_network::{Policy, arg_max};
 use lanner_session::executor::{Outcome, Phase, StepCost};
 use serde::Serialize;
 

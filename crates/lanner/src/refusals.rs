@@ -1,8 +1,10 @@
 //! Why a network cannot be compiled, as far as that is known before the long work: by its operators and shapes alone, and then by what
 //! one sample makes of it.
 
-use lanner_graph::{FixedOp, Graph, Outline, OutlinedNode, Tensors, compile, outline};
+use lanner_graph::Graph;
+use lanner_network::{FixedOp, Outline, OutlinedNode, Tensors};
 use lanner_plan::{Choices, PlanError, check_outline, plan_within};
+use lanner_quantize::{compile, outline};
 
 use crate::{CompileOptions, Error, Result};
 
@@ -13,6 +15,7 @@ use crate::{CompileOptions, Error, Result};
 /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the graph or its tensors are damaged, or nothing in it has weights;
 /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) if options do not go together.
 pub fn refusals(graph: &Graph, tensors: &Tensors, options: &CompileOptions) -> Result<Vec<Error>> {
+    options.check()?;
     reasons(&mut outline(graph, tensors, options.public_preprocessing)?, options)
 }
 
@@ -22,6 +25,7 @@ pub fn refusals(graph: &Graph, tensors: &Tensors, options: &CompileOptions) -> R
 /// As [`refusals`] where options do not go together.
 pub(crate) fn reasons(outline: &mut Outline, options: &CompileOptions) -> Result<Vec<Error>> {
     let (mode, policy, limits) = (options.mode()?, options.policy()?, options.limits.limits());
+    options.check_end(policy, outline.outputs)?;
     options.check_saturation(mode, policy)?;
     let refused = std::mem::take(&mut outline.refused);
     let beyond = if refused.is_empty() { check_outline(outline, policy, mode, &limits).err() } else { None };
@@ -85,7 +89,7 @@ const LONG: u64 = 1 << 33;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_graph::Tensor;
+    use lanner_network::Tensor;
 
     use super::*;
     use crate::{ErrorKind, LimitOptions};
@@ -126,8 +130,8 @@ mod tests {
     fn sizes_and_policies_are_refused_without_a_sample() {
         let (graph, tensors) = network(2, 8, "", "conv");
         assert!(refusals(&graph, &tensors, &options("label", 1)).unwrap().is_empty());
-        let found = refusals(&graph, &tensors, &options("top-k", 1000)).unwrap();
-        assert!(found[0].what.contains("there are 128 scores"), "{}", found[0]);
+        let refused = refusals(&graph, &tensors, &options("top-k", 1000)).unwrap_err();
+        assert_eq!((refused.kind, refused.fix.as_str()), (ErrorKind::Misuse, "give 1 to 128"));
         let (graph, tensors) = network(256, 64, "", "conv");
         let refusals_within = |memory, seconds| {
             let limits = LimitOptions { memory, seconds };

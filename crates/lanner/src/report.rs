@@ -2,12 +2,12 @@
 
 mod precision;
 
-use lanner_graph::network::{Features, InputScale, NetworkInput};
-use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
+use lanner_network::{Features, InputScale, NetworkInput};
+use lanner_network::{FixedOp, Network, Policy, PublicNetwork};
 use lanner_plan::{Account, Action, BuiltStep, Mode};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::{Memory, ValueType};
+use lanner_step::{Memory, ValueType};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use serde_json::{Value, json};
 
 use crate::{Manifest, Result};

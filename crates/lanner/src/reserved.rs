@@ -1,9 +1,9 @@
 //! What a session of a server holds of the memory that all sessions share.
 
-use lanner_protocol::step::Memory;
 use lanner_session::executor::ServedModel;
 use lanner_session::requests::{MAX_PREPARED_BYTES, Request, Room, Unread, most_together};
 use lanner_session::server_loop::{Exhausted, Reservation, SessionInfo};
+use lanner_step::Memory;
 
 /// What a session holds of the memory that all sessions share.
 pub(crate) struct Reserved<'s> {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
 use lanner_primitives::Prg;
 use lanner_process::Mark;
-use lanner_protocol::Party;
 use lanner_session::executor::{ExecutionError, ServedModel};
 use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
 use lanner_session::quarter_of_memory;
@@ -15,6 +14,7 @@ use lanner_session::requests::{Request, Responder, Shelf};
 use lanner_session::server_loop::{
     self, ComputedStep, Entry, Handler, Journal, Security, ServerOptions, SessionInfo, Snapshot,
 };
+use lanner_step::Party;
 use lanner_store::{Held, Limits as StockLimits, SharedWeights, Stock, Uploads};
 use lanner_wire::ChannelError;
 use serde::{Deserialize, Serialize};

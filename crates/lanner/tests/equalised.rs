@@ -1,7 +1,8 @@
 //! A precision that channels of unequal size put out of reach: they are equalised, and only their owner knows.
 
-use lanner::{AutoOptions, CompileOptions, ErrorKind, Model, debug};
-use lanner_graph::{FloatExecutor, Graph, Precision, Tensor, Tensors, equalised};
+use lanner::{CompileOptions, ErrorKind, Model, debug};
+use lanner_graph::{FloatExecutor, Graph, equalised};
+use lanner_network::{Precision, Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[
     {"name":"first","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
@@ -40,23 +41,9 @@ fn options(precision: Precision) -> CompileOptions {
     CompileOptions {
         name: "uneven".to_owned(),
         mode: "cheetah".to_owned(),
-        rounding: None,
         output: "logits".to_owned(),
-        k: 1,
-        digits: None,
         precision: Some(precision),
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
-        classes: None,
-        image: None,
-        limits: lanner::LimitOptions::default(),
-        auto: AutoOptions::default(),
+        ..CompileOptions::default()
     }
 }
 

@@ -3,12 +3,13 @@
 
 use std::thread;
 
-use lanner_graph::elementwise::{FixedFunction, polynomials};
 use lanner_net::memory;
+use lanner_network::elementwise::FixedFunction;
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Transfers, parameters};
+use lanner_quantize::polynomials;
 use lanner_share::Share;
+use lanner_step::{Party, Transfers, transfer_sets};
+use lanner_transfers::Layer;
 use lanner_wire::Channel;
 
 /// A function on integers of some bits, around 0, with fraction bits of input and output.
@@ -91,7 +92,7 @@ fn secure(fixed: &FixedFunction, [from, to]: [u32; 2], secrets: &[i64], server: 
     let party = |end: &mut dyn Channel, me: Party, share: &Share| {
         let mut rng = Prg::new(Seed::from_bytes([me as u8; 16]));
         let drawn = [Party::Client, Party::Server].map(|party| layer.transfers(party));
-        let mut transfers = Transfers::setup(end, me, parameters(drawn), &mut rng).unwrap();
+        let mut transfers = Transfers::setup(end, me, transfer_sets(drawn), &mut rng).unwrap();
         let request = layer.request(end, &mut transfers).unwrap();
         let material = layer.prepare(end, &mut transfers, request, &mut rng).unwrap();
         layer.online(end, me, material, &[share]).unwrap()

@@ -1,7 +1,8 @@
 //! Plans of mode auto are chosen by a table of kernel times: the same for the same table, and its owner finds which it was.
 
 use lanner::{AutoOptions, CompileOptions, ErrorKind, Model, describe_kernel_times, shipped_kernel_times};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
@@ -28,23 +29,9 @@ fn compile(mode: &str, kernels: Option<String>) -> lanner::Result<Model> {
     let options = CompileOptions {
         name: "tiny".to_owned(),
         mode: mode.to_owned(),
-        rounding: None,
         output: "label".to_owned(),
-        k: 1,
-        digits: None,
-        precision: None,
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
-        classes: None,
-        image: None,
-        limits: lanner::LimitOptions::default(),
         auto: AutoOptions { kernels, ..AutoOptions::default() },
+        ..CompileOptions::default()
     };
     let calibration: Vec<f32> = (0..32).map(|i| i as f32 / 32.0).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options)

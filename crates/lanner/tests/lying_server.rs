@@ -4,9 +4,10 @@ use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lanner::{AutoOptions, Client, ClientConfig, CompileOptions, ErrorKind, Manifest, Model};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner::{Client, ClientConfig, CompileOptions, ErrorKind, Manifest, Model};
+use lanner_graph::Graph;
 use lanner_net::{Limits, Listener, Transport};
+use lanner_network::{Tensor, Tensors};
 use lanner_primitives::Prg;
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer, answer};
@@ -27,23 +28,10 @@ fn model(seed: usize, output: &str) -> Model {
     let options = CompileOptions {
         name: "m".to_owned(),
         mode: "gazelle".to_owned(),
-        rounding: None,
         output: output.to_owned(),
-        k: 1,
         digits: Some(2),
-        precision: None,
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),
-        image: None,
-        limits: lanner::LimitOptions::default(),
-        auto: AutoOptions::default(),
+        ..CompileOptions::default()
     };
     let calibration: Vec<f32> = (0..8).flat_map(sample).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options).unwrap()

@@ -4,10 +4,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use lanner::{
-    AutoOptions, Client, ClientConfig, CompileOptions, Error, ErrorKind, Model, Server, ServerConfig,
-};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner::{Client, ClientConfig, CompileOptions, Error, ErrorKind, Model, Server, ServerConfig};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
 use lanner_session::requests::Unread;
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
@@ -36,23 +35,9 @@ fn model() -> Model {
     let options = CompileOptions {
         name: "small".to_owned(),
         mode: "gazelle".to_owned(),
-        rounding: None,
         output: "logits".to_owned(),
-        k: 1,
         digits: Some(2),
-        precision: None,
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
-        classes: None,
-        image: None,
-        limits: lanner::LimitOptions::default(),
-        auto: AutoOptions::default(),
+        ..CompileOptions::default()
     };
     let calibration: Vec<f32> = (0..40).flat_map(sample).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options).unwrap()

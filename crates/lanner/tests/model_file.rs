@@ -1,7 +1,8 @@
 //! The model file: what is written is read, and damage is an error.
 
-use lanner::{AutoOptions, CompileOptions, ErrorKind, Model};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner::{CompileOptions, ErrorKind, Model};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
@@ -12,23 +13,10 @@ fn options(output: &str) -> CompileOptions {
     CompileOptions {
         name: "tiny".to_owned(),
         mode: "auto".to_owned(),
-        rounding: None,
         output: output.to_owned(),
-        k: 1,
         digits: Some(2),
-        precision: None,
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
-        classes: None,
         image: Some(serde_json::json!({"channels": 1})),
-        limits: lanner::LimitOptions::default(),
-        auto: AutoOptions::default(),
+        ..CompileOptions::default()
     }
 }
 
@@ -263,13 +251,12 @@ fn what_cannot_be_served_is_refused_at_compile_time() {
         CompileOptions { k: 4, ..options("top-k") },
         CompileOptions { k: 0, ..options("top-k") },
         CompileOptions { digits: Some(7), ..options("probability") },
+        CompileOptions { classes: Some(vec!["a".to_owned()]), ..options("label") },
     ] {
-        assert_eq!(compile(&changed).err().unwrap().kind, ErrorKind::Model);
+        assert_eq!(compile(&changed).err().unwrap().kind, ErrorKind::Misuse);
     }
     let later = CompileOptions { mode: "spectral".to_owned(), ..options("label") };
     assert_eq!(compile(&later).err().unwrap().kind, ErrorKind::Unsupported);
-    let classes = CompileOptions { classes: Some(vec!["a".to_owned()]), ..options("label") };
-    assert_eq!(compile(&classes).err().unwrap().kind, ErrorKind::Model);
 }
 
 #[cfg(unix)]

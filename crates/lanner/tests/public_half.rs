@@ -1,7 +1,8 @@
 //! What a client is told of a model: no more of its scales than the policy and the grid say.
 
-use lanner::{AutoOptions, CompileOptions, Manifest, Model};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner::{CompileOptions, Manifest, Model};
+use lanner_graph::Graph;
+use lanner_network::{Tensor, Tensors};
 use serde_json::{Value, json};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[6]}],"nodes":[
@@ -13,23 +14,10 @@ fn options(mode: &str, output: &str) -> CompileOptions {
     CompileOptions {
         name: "told".to_owned(),
         mode: mode.to_owned(),
-        rounding: None,
         output: output.to_owned(),
         k: 2,
         digits: Some(2),
-        precision: None,
-        kept_bits: None,
-        allow_imprecise: false,
-        replace_relu: false,
-        reveal_saturation: false,
-        proved_ranges: false,
-        batch: 1,
-        input_range: None,
-        public_preprocessing: false,
-        classes: None,
-        image: None,
-        limits: lanner::LimitOptions::default(),
-        auto: AutoOptions::default(),
+        ..CompileOptions::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the ciphertexts of a session may tell of the weights, all together.
 
 use lanner_bfv::function_privacy::Distance;
-use lanner_protocol::step::Answers;
+use lanner_step::Answers;
 
 use crate::PlanError;
 

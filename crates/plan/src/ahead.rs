@@ -6,8 +6,7 @@
 //! unread; where either party has room for the fewer of the two, one of them can always read on, and so the other can write on. In the
 //! offline phase the client asks for a run of visits before it receives, and a run takes the place of a visit; the set-up is one of them.
 
-use lanner_protocol::Cost;
-use lanner_protocol::step::StepCost;
+use lanner_step::{Cost, StepCost};
 
 use crate::{BuiltPlan, PlanError};
 

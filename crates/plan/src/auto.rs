@@ -7,9 +7,9 @@
 //!
 //! Times differ between machines. So the plan carries the designs that were chosen, and whoever reads it derives the same steps from them.
 
-use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_network::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 
 use crate::lower::{OUTPUT, build_within};
 use crate::{

@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use lanner_graph::Network;
-use lanner_protocol::linear::{Sets, WeightForm};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, parameters};
-use lanner_protocol::step::{Built, Memory, Needs, Protocol, SetUp, ValueType};
-use lanner_protocol::{OfflineCost, ProtocolError};
+use lanner_network::Network;
+use lanner_protocol::Protocol;
+use lanner_step::{
+    Built, CotSupply, Memory, Needs, OfflineCost, ProtocolError, SetUp, Sets, ValueType, WeightForm,
+    transfer_sets,
+};
 
 use crate::unroll::{Action, Unrolled, Visit, unroll};
 use crate::{Account, Item, Plan, PlanError};
@@ -56,14 +57,13 @@ impl Plan {
             let first = visits.find(|visit| visit.action == Action::Step(number));
             let first = first.ok_or_else(|| layer(&step.name, ProtocolError::Shape { what: "no visit" }))?;
             let inputs = first.inputs.iter().map(|value| unrolled.types[*value]).collect();
-            let spec = step.protocol.spec();
             steps.push(BuiltStep {
                 name,
                 node: step.name.clone(),
-                protocol: spec.name(),
-                reason: spec.reason(),
+                protocol: step.protocol.name(),
+                reason: step.protocol.reason(),
                 types: (inputs, unrolled.types[first.output]),
-                built: spec.build(&sets).map_err(|source| layer(&step.name, source))?,
+                built: step.protocol.spec().build(&sets).map_err(|source| layer(&step.name, source))?,
             });
         }
         prepare(&mut steps);
@@ -105,7 +105,7 @@ impl BuiltPlan {
     /// How far a session's sources of silent transfers have come after its set-up.
     #[must_use]
     pub fn supply(&self) -> CotSupply {
-        CotSupply::new(parameters(self.transfers))
+        CotSupply::new(transfer_sets(self.transfers))
     }
 
     /// What the parties hold, to within small change.
@@ -282,9 +282,8 @@ pub(crate) fn layer(name: &str, source: ProtocolError) -> PlanError {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use lanner_primitives::Ring;
-    use lanner_protocol::Party;
-    use lanner_protocol::nonlinear::ot_nonlinear::Layer;
-    use lanner_protocol::step::Known;
+    use lanner_step::{Known, Party};
+    use lanner_transfers::Layer;
 
     use super::*;
 

@@ -1,8 +1,6 @@
 //! What a plan sends: the sum of its protocols' costs.
 
-use lanner_protocol::Cost;
-use lanner_protocol::nonlinear::ot_nonlinear::CotSupply;
-use lanner_protocol::step::StepCost;
+use lanner_step::{Cost, CotSupply, StepCost};
 
 use crate::built::layer;
 use crate::{Action, BuiltPlan, PlanError, Visit};

@@ -1,7 +1,7 @@
 //! Why a network cannot be planned.
 
 use lanner_bfv::BfvError;
-use lanner_protocol::ProtocolError;
+use lanner_step::ProtocolError;
 use thiserror::Error;
 
 /// Why a network cannot be planned.

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use lanner_protocol::Cost;
-use lanner_protocol::step::{Memory, ValueType};
+use lanner_step::{Cost, Memory, ValueType};
 use serde::{Deserialize, Serialize};
 
 use crate::built::layer;

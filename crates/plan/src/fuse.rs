@@ -1,9 +1,8 @@
 //! Neighbouring nonlinear operators as the one function of one circuit.
 
-use lanner_graph::FixedOp;
-use lanner_graph::elementwise::{FixedClip, FixedLeakyRelu};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::{Function, Slope};
+use lanner_network::FixedOp;
+use lanner_network::elementwise::{FixedClip, FixedLeakyRelu};
+use lanner_step::{Function, Slope, Windows};
 
 use crate::lower::windows;
 
@@ -53,7 +52,7 @@ impl Fused {
             // Rounding twice is not rounding once.
             FixedOp::Rescale { shift } if !self.rescaled => {
                 function.shift = *shift;
-                function.high = function.high.map(|high| lanner_graph::rescale(high, *shift));
+                function.high = function.high.map(|high| lanner_network::rescale(high, *shift));
                 self.rescaled = true;
             }
             _ => return false,
@@ -64,7 +63,7 @@ impl Fused {
 
 #[cfg(test)]
 mod tests {
-    use lanner_graph::Window;
+    use lanner_network::Window;
 
     use super::*;
 

@@ -9,9 +9,8 @@
 
 use std::collections::HashMap;
 
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::{Operations, Packing, Rotation};
-use lanner_protocol::{ProtocolError, Samples};
+use lanner_packed::gazelle::packing::{Operations, Packing};
+use lanner_step::{Convolution, ProtocolError, Rotation, Samples};
 
 /// A linear layer as far as its layout goes.
 pub(crate) struct Layer {

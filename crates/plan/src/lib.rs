@@ -27,7 +27,7 @@ pub use estimate::{
     Cores, Estimate, Kernels, Link, Measurement, Origin, PhaseEstimate, PhaseShares, Rates, Shares,
     StepEstimate, StepRates,
 };
-pub use lanner_protocol::Samples;
+pub use lanner_step::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};
 pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Repeated, Saturation, Scan, Step};

@@ -6,10 +6,11 @@
 //! takes is the step's own word ([`Work`], [`Memory`]); here is what all together may. What is searched or built gate by gate while
 //! planning has limits of its own, far beyond real networks.
 
-use lanner_graph::{FixedOp, Outline, Policy, PublicNetwork};
-use lanner_protocol::linear::{Convolution, cheetah, gazelle};
-use lanner_protocol::nonlinear::softmax::{MAX_CLASSES as MAX_SOFTMAX_CLASSES, MAX_DIGITS};
-use lanner_protocol::step::{Memory, Work};
+use lanner_coefficient::cheetah;
+use lanner_network::{FixedOp, Outline, Policy, PublicNetwork};
+use lanner_packed::gazelle;
+use lanner_step::{Convolution, MAX_DIGITS, Memory, Work};
+use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
 
 use crate::lower::{convolution, layer_shape, windows};
 use crate::{Choices, Mode, PlanError, Samples};
@@ -239,8 +240,8 @@ const MAX_CLASSES: u64 = 1 << 13;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-    use lanner_protocol::nonlinear::windows::Windows;
+    use lanner_step::Windows;
+    use lanner_transfers::Rounding;
 
     use super::*;
     use crate::{Mode, plan};
@@ -276,7 +277,7 @@ mod tests {
     fn an_axis_too_long_to_transform_is_still_planned_in_a_moment() {
         let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[3,1],"strides":[1,1],"pads":[1048576,0,1048576,0],"dilations":[1048576,1],"groups":1}},"inputs":[0],"shape":[1,1,1],"modulus":1032193}"#;
         let plan = plan(&network("[1,1,1]", conv), Policy::Logits, Mode::Falcon).unwrap();
-        assert_eq!(plan.steps().next().unwrap().protocol.spec().name(), "falcon.fc");
+        assert_eq!(plan.steps().next().unwrap().protocol.name(), "falcon.fc");
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
         // Every output reads padding alone.
         let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[1,1],"strides":[2,2],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,2,2],"modulus":1032193}"#;
         let plan = plan(&network("[1,1,1]", conv), Policy::Logits, Mode::Falcon).unwrap();
-        assert_eq!(plan.steps().next().unwrap().protocol.spec().name(), "gazelle.fc");
+        assert_eq!(plan.steps().next().unwrap().protocol.name(), "gazelle.fc");
     }
 
     #[test]

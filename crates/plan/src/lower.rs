@@ -12,17 +12,18 @@ mod square;
 use std::collections::{BTreeMap, HashSet};
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
+use lanner_coefficient::delphi;
+use lanner_local as local;
+use lanner_local::reshare::Reshare;
+use lanner_network::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
+use lanner_packed::gazelle::packing::Packing;
+use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::convert::reshare::Reshare;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::{Convolution, Sets, delphi, falcon, gazelle};
-use lanner_protocol::local;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::{tabula, yao};
-use lanner_protocol::step::{Known, Protocol, ValueType};
+use lanner_protocol::Protocol;
+use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
+use lanner_yao as yao;
 
 pub use self::function::polynomials;
 use self::guards::Guards;
@@ -243,7 +244,7 @@ impl<'n> Planner<'n> {
         let (mut protocol, types) = (protocol.into(), inputs.iter().map(|input| self.types[*input]));
         let samples = self.choices.samples;
         if !samples.is_one() {
-            let together = protocol.spec().of_samples(samples);
+            let together = protocol.of_samples(samples);
             protocol = together.ok_or_else(|| one_by_one(samples, name))?;
         }
         let spec = protocol.spec();
@@ -361,7 +362,7 @@ impl<'n> Planner<'n> {
             self.push(name, vec![input], activation)?
         } else {
             let input = self.reshare_for_all(name, value, input)?;
-            let function = yao::Function { shift: fused.function.shift + guard, ..fused.function };
+            let function = Function { shift: fused.function.shift + guard, ..fused.function };
             let from = widened(from, guard);
             let activation = yao::Activation { function, windows: fused.windows, from, to };
             self.push(name, vec![input], activation)?

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash};
 
-use lanner_graph::PublicNetwork;
-use lanner_graph::repeats::{self, Listed, Repeat};
+use lanner_network::PublicNetwork;
+use lanner_network::repeats::{self, Listed, Repeat};
 
 use crate::{Item, Repeated, Step};
 

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lanner_graph::Policy;
-use lanner_graph::repeats::from_to;
+use lanner_network::Policy;
+use lanner_network::repeats::from_to;
 use lanner_primitives::Ring;
-use lanner_protocol::Samples;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::Protocol;
+use lanner_protocol::Protocol;
+use lanner_step::Samples;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use serde::{Deserialize, Serialize};
 
 /// Which published design the layers follow.
@@ -261,7 +261,9 @@ impl Plan {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_protocol::convert::reshare::Reshare;
+    use lanner_local::reshare::Reshare;
+    use lanner_transfers::softmax::Probability;
+    use lanner_yao::{AboveZero, Best, Largest, Scores};
 
     use super::*;
 
@@ -272,5 +274,31 @@ mod tests {
         let json = r#"{"name":"sum","inputs":[2],"protocol":"reshare","values":3,"ring":{"prime":1032193}}"#;
         assert_eq!(serde_json::to_string(&step).unwrap(), json);
         assert_eq!(serde_json::from_str::<Step>(json).unwrap(), step);
+    }
+
+    #[test]
+    fn what_is_learnt_of_scores_lies_flat_beside_them() {
+        let (ring, four) = (Ring::Pow2(20), Samples::try_from(4).unwrap());
+        let largest = Scores { samples: four, ..Scores::new(5, Largest {}, ring, 0) };
+        let cases: [(Protocol, &str); 4] = [
+            (largest.into(), r#""yao_arg_max","classes":5,"from":{"pow2":20},"samples":4"#),
+            (
+                Scores::new(5, Best { k: 2 }, ring, 3).into(),
+                r#""yao_top_k","classes":5,"k":2,"from":{"pow2":20},"guard":3"#,
+            ),
+            (
+                Scores::new(5, AboveZero {}, ring, 0).into(),
+                r#""yao_positive","classes":5,"from":{"pow2":20}"#,
+            ),
+            (
+                Scores::new(5, Probability { digits: 2, scale: 0.125 }, ring, 0).into(),
+                r#""softmax","classes":5,"digits":2,"scale":0.125,"from":{"pow2":20}"#,
+            ),
+        ];
+        for (protocol, json) in cases {
+            let json = format!(r#"{{"protocol":{json}}}"#);
+            assert_eq!(serde_json::to_string(&protocol).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Protocol>(&json).unwrap(), protocol);
+        }
     }
 }

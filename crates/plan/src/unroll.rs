@@ -1,7 +1,6 @@
 //! A plan's steps in the order in which both parties take them: loops iteration by iteration, each over one set of layers.
 
-use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{Known, ValueType};
+use lanner_step::{Known, ProtocolError, ValueType};
 
 use crate::built::layer;
 use crate::limits::FIXED;

@@ -1,9 +1,10 @@
 //! Sizes of networks that branch: a node's are those of the values that it takes, not of the value made before it.
 
-use crate::common;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, PlanError, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_transfers::Rounding;
+
+use crate::common;
 
 const MODES: [(Mode, u64); 4] = [
     (Mode::Gazelle, 1_032_193),
@@ -42,7 +43,7 @@ fn a_convolution_behind_a_vector_that_it_does_not_take_is_planned() {
     ];
     for (mode, modulus) in MODES {
         let plan = plan(&network(modulus, "[1,4,4]", &nodes), Policy::Label, mode).unwrap();
-        let layers = plan.steps().filter(|step| step.protocol.spec().name().starts_with(mode.name()));
+        let layers = plan.steps().filter(|step| step.protocol.name().starts_with(mode.name()));
         assert_eq!(layers.count(), 2, "{plan:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Public halves of networks, as a server describes them.
 
-use lanner_graph::{CompileError, PublicNetwork};
+use lanner_network::{CompileError, PublicNetwork};
 
 /// A network of nodes, each as JSON, on an input of this shape whose integers are 0 to `high`.
 pub fn network(shape: &str, high: u64, modulus: u64, nodes: &str) -> PublicNetwork {

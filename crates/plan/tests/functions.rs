@@ -1,12 +1,13 @@
 //! How functions and products of two values are planned.
 
-use crate::common;
-use lanner_graph::elementwise::FixedFunction;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::elementwise::FixedFunction;
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::Protocol;
+use lanner_protocol::Protocol;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
+
+use crate::common;
 
 const CHEETAH: Mode = Mode::Cheetah(Rounding::Exact);
 
@@ -28,7 +29,7 @@ const MUL: &str = r#""Mul""#;
 
 fn names(network: &PublicNetwork, mode: Mode) -> (Plan, Vec<&'static str>) {
     let plan = plan(network, Policy::Logits, mode).unwrap();
-    let names = plan.steps().map(|step| step.protocol.spec().name()).collect();
+    let names = plan.steps().map(|step| step.protocol.name()).collect();
     (plan, names)
 }
 

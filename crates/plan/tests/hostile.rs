@@ -1,11 +1,12 @@
 //! Networks of functions, products and biases that nobody would write are refused or planned, whatever their integers, and never panic.
 
-use crate::common;
-use lanner_graph::Policy;
-use lanner_graph::elementwise::{Factors, FixedFunction};
+use lanner_network::Policy;
+use lanner_network::elementwise::{Factors, FixedFunction};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding};
+use lanner_step::Party;
+use lanner_transfers::{Layer, Rounding};
+
+use crate::common;
 
 /// A generator of numbers, good enough to choose among few.
 struct Draw(u64);
@@ -114,7 +115,7 @@ fn hostile_functions_and_biases_never_panic() {
         read += 1;
         // A file says what it said.
         let json = network.to_json().unwrap();
-        assert!(lanner_graph::PublicNetwork::from_json(&json).unwrap() == network);
+        assert!(lanner_network::PublicNetwork::from_json(&json).unwrap() == network);
         let mode = if prime { Mode::Falcon } else { Mode::Cheetah(Rounding::Exact) };
         if seed % 8 == 0 || json.contains("Function") && seed % 2 == 0 {
             planned += usize::from(plan(&network, Policy::Logits, mode).is_ok());

@@ -1,10 +1,11 @@
 //! What a session's ciphertexts may tell of the weights decides the parameters of a plan, and whether there is one.
 
-use crate::common;
 use lanner_bfv::ParameterSet;
-use lanner_graph::Policy;
+use lanner_network::Policy;
 use lanner_plan::{Account, Mode, Plan, PlanError, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_transfers::Rounding;
+
+use crate::common;
 
 const NARROW: u64 = 1_032_193;
 const WIDE: u64 = 137_438_822_401;

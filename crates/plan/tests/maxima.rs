@@ -1,15 +1,13 @@
 //! Where mode tabula takes maxima over windows: after what is looked up, by keys, if that sends less online, else before it, by transfers.
 
-use crate::common;
-use lanner_graph::Policy;
+use lanner_network::Policy;
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::Cost;
-use lanner_protocol::linear::Sets;
-use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply, RingActivation, parameters};
-use lanner_protocol::nonlinear::tabula::{Lookup, Rounding};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao;
-use lanner_protocol::step::{Protocol, Spec};
+use lanner_protocol::Protocol;
+use lanner_step::{Cost, CotSupply, Function, Sets, Spec, Windows, transfer_sets};
+use lanner_tabula::{Lookup, Rounding};
+use lanner_transfers::{self as transfers, RingActivation};
+
+use crate::common;
 
 /// A pool of an image, perhaps rectified, and rescaled, and the layer that takes it.
 fn planned(side: usize, kernel: usize, stride: usize, relu: bool, bits: u32) -> Plan {
@@ -80,8 +78,8 @@ fn a_pool_by_keys_sends_less_in_fewer_rounds() {
     let costs = built.next_cost(&mut built.supply()).unwrap();
     let by_keys = plan.steps().zip(costs.online).filter(|(step, _)| step.name == "n2").map(|(_, cost)| cost);
     let windows = Windows { channels: 1, image: [64; 2], kernel: [2; 2], strides: [2; 2], pads: [0; 4] };
-    let function = yao::Function { relu: false, slope: None, high: None, shift: 0 };
-    let rounding = ot_nonlinear::Rounding::Exact;
+    let function = Function { relu: false, slope: None, high: None, shift: 0 };
+    let rounding = transfers::Rounding::Exact;
     let transfers = RingActivation { function, windows, from: 20, to: 20, rounding };
     let lookup = Lookup {
         whole: false,
@@ -93,7 +91,7 @@ fn a_pool_by_keys_sends_less_in_fewer_rounds() {
         high: None,
         to: 20,
     };
-    let (sets, mut supply) = (Sets::new().unwrap(), CotSupply::new(parameters([0; 2])));
+    let (sets, mut supply) = (Sets::new().unwrap(), CotSupply::new(transfer_sets([0; 2])));
     let specs: [&dyn Spec; 2] = [&transfers, &lookup];
     let by_transfers = specs.map(|spec| spec.build(&sets).unwrap().cost(&mut supply).unwrap().online);
     let sum = |costs: &mut dyn Iterator<Item = Cost>| {

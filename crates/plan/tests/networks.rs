@@ -3,7 +3,7 @@
 use crate::common;
 use std::fmt::Write;
 
-use lanner_graph::Policy;
+use lanner_network::Policy;
 use lanner_plan::{Mode, Plan, plan};
 
 /// The public half of a network, layer by layer, in the smallest ring.

@@ -1,8 +1,8 @@
 //! What repeats in a network repeats in its plan, and both parties do what they do where every step is planned by itself.
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{BuiltPlan, Item, Mode, Plan, PlanError, Repeated, Step, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_transfers::Rounding;
 
 const STEPS: usize = 12;
 

@@ -1,13 +1,14 @@
 //! What a plan over powers of two rounds, and which results may show it.
 
-use crate::common;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_coefficient::cheetah::Accuracy;
+use lanner_coefficient::delphi;
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, PlanError, plan};
-use lanner_protocol::linear::cheetah::Accuracy;
-use lanner_protocol::linear::delphi;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::Protocol;
+use lanner_protocol::Protocol;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
+
+use crate::common;
 
 const POLICIES: [Policy; 6] = [
     Policy::Label,

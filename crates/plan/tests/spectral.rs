@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_transfers::Rounding;
 
 /// The primes of a ring of 93 bits.
 const RING: &str = "[2147352577,2146959361,2146041857]";

@@ -1,10 +1,11 @@
 //! Rings say how wide weights may be, to the compiler and to the layers alike; and there are parameters with room for them.
 
-use crate::common;
-use lanner_graph::{Accumulator, Policy};
+use lanner_coefficient::cheetah::Scheme;
+use lanner_network::{Accumulator, Policy};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::linear::cheetah::Scheme;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_transfers::Rounding;
+
+use crate::common;
 
 #[test]
 fn the_compiler_and_the_layers_allow_the_same_weights() {

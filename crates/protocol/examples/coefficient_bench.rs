@@ -9,11 +9,10 @@ mod queue;
 use std::error::Error;
 use std::time::Instant;
 
+use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Prg, Ring, Seed, parallel};
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::Share;
+use lanner_step::{Convolution, Sets, receive_keys, send_keys};
 use queue::{Queue, median};
 
 const WAYS: [(&str, Accuracy); 2] = [("exact", Accuracy::Exact), ("guarded", Accuracy::Guarded(1))];
@@ -106,7 +105,7 @@ fn measure(name: &str, shape: &Convolution, bits: u32, repeats: usize) -> Result
                 let share = client.online(at_client, material, &client_input)?;
                 let client_time = start.elapsed();
                 let (server_share, server_time) =
-                    run.join().map_err(|_| lanner_protocol::ProtocolError::Shape { what: "a thread" })??;
+                    run.join().map_err(|_| lanner_step::ProtocolError::Shape { what: "a thread" })??;
                 Ok::<_, Box<dyn Error>>(((share, server_share), [client_time, server_time]))
             })?;
             let online = taken.map(|time| time.as_secs_f64() * 1e3);

@@ -10,16 +10,13 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_bfv::{NeededKey, Parameters};
+use lanner_packed::gazelle::packing::Packing;
+use lanner_packed::gazelle::{ClientLayer, ServerLayer, offline_cost, online_cost, parameters};
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::Samples;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::WeightForm;
-use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
-use lanner_protocol::linear::gazelle::{
-    ClientLayer, ServerLayer, galois_element, offline_cost, online_cost, parameters,
-};
-use lanner_protocol::linear::keys::{keys_cost, receive_keys, send_keys};
 use lanner_share::Share;
+use lanner_step::{
+    Convolution, Rotation, Samples, WeightForm, galois_element, keys_cost, receive_keys, send_keys,
+};
 use queue::{Queue, median};
 
 const PRIME: u64 = 33_538_049;

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use lanner_coefficient::delphi::Product;
 use lanner_primitives::parallel;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::delphi::Product;
+use lanner_step::Convolution;
 
 fn square(in_channels: usize, out_channels: usize, size: usize, kernel: usize, stride: usize) -> Convolution {
     Convolution {

@@ -9,11 +9,9 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers, parameters};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
+use lanner_step::{Function, Party, Transfers, Windows, transfer_sets};
+use lanner_transfers::{Layer, Rounding};
 use queue::{Queue, median};
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -70,7 +68,7 @@ fn party(
 ) -> Result<Measured, Failure> {
     let mut rng = Prg::new(Seed::from_bytes([me as u8; 16]));
     let drawn = [Party::Client, Party::Server].map(|sender| layer.transfers(sender));
-    let mut transfers = Transfers::setup(end, me, parameters(drawn), &mut rng)?;
+    let mut transfers = Transfers::setup(end, me, transfer_sets(drawn), &mut rng)?;
     let before = end.sent;
     let mut times = [Vec::new(), Vec::new()];
     let mut output = share.clone();

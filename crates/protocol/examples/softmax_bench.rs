@@ -9,12 +9,13 @@ mod queue;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Transfers, parameters};
-use lanner_protocol::nonlinear::softmax::{self, Likely, Precision};
-use lanner_protocol::nonlinear::yao::{ClientRevealed, EvaluationSession, GarblingSession, ServerRevealed};
-use lanner_protocol::step::Outcome;
-use lanner_protocol::{Cost, Party};
 use lanner_share::Share;
+use lanner_step::{
+    Cost, CotSupply, EvaluationSession, GarblingSession, Likely, Outcome, Party, Transfers, transfer_sets,
+};
+use lanner_transfers::Layer;
+use lanner_transfers::softmax::{self, Precision, likeliest};
+use lanner_yao::{ClientRevealed, ServerRevealed};
 use queue::{Failure, Queue, both, median};
 
 /// The modulus of 30 bits, near the paper's, and what one unit of a score stands for.
@@ -127,7 +128,7 @@ fn by_transfers((digits, classes): (u32, usize), repeats: usize) -> Result<Measu
     let layer = Layer::softmax(classes, BITS, precision.dropped(), &precision.exponential()?, digits)?;
     let transfers = [Party::Client, Party::Server].map(|party| layer.transfers(party));
     let scores = scores(classes);
-    let likely = Likely::of(&scores, digits, SCALE, BITS)?;
+    let likely = likeliest(&scores, digits, SCALE, BITS)?;
     let ring = Ring::Pow2(BITS);
     let shares = |repeat: usize| -> Result<(Share, Share), Failure> {
         let server = Share::random(ring, classes, &mut Prg::new(Seed::from_bytes([repeat as u8; 16])));
@@ -135,7 +136,7 @@ fn by_transfers((digits, classes): (u32, usize), repeats: usize) -> Result<Measu
     };
     let play = |channel: &mut Queue, party: Party| -> Result<(Vec<Share>, [Vec<f64>; 2]), Failure> {
         let rng = &mut Prg::new(Seed::from_bytes([100 + party as u8; 16]));
-        let mut source = Transfers::setup(channel, party, parameters(transfers), rng)?;
+        let mut source = Transfers::setup(channel, party, transfer_sets(transfers), rng)?;
         let (mut results, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
         for repeat in 0..repeats {
             let (client, server) = shares(repeat)?;
@@ -156,7 +157,7 @@ fn by_transfers((digits, classes): (u32, usize), repeats: usize) -> Result<Measu
             return Err("the result is wrong".into());
         }
     }
-    let offline = layer.offline_cost(&mut CotSupply::new(parameters(transfers)));
+    let offline = layer.offline_cost(&mut CotSupply::new(transfer_sets(transfers)));
     let (offline, online) = (offline.request.then(offline.answer), layer.online_cost());
     Ok(Measured { operations: transfers.iter().sum(), offline, online, milliseconds: times.map(median) })
 }

@@ -10,10 +10,9 @@ mod queue;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers, parameters};
-use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Shape};
-use lanner_protocol::{Cost, Party};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, Party, Transfers, transfer_sets};
+use lanner_tabula::{Activation, Keyed, Shape};
 use queue::{Failure, Queue, both, median};
 
 /// Bits that are kept and dropped, and of the ring of the results.
@@ -108,7 +107,7 @@ fn look_up((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) 
     };
     let play = |channel: &mut Queue, party: Party| -> Result<Played, Failure> {
         let rng = &mut Prg::new(Seed::from_bytes([100 + party as u8; 16]));
-        let mut source = Transfers::setup(channel, party, parameters(transfers), rng)?;
+        let mut source = Transfers::setup(channel, party, transfer_sets(transfers), rng)?;
         let mut played = Played::default();
         for repeat in 0..repeats {
             let (client, server) = shares(repeat)?;
@@ -134,7 +133,7 @@ fn look_up((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) 
             return Err("the result of the lookups is wrong".into());
         }
     }
-    let offline = layer.offline_cost(&mut CotSupply::new(parameters(transfers)));
+    let offline = layer.offline_cost(&mut CotSupply::new(transfer_sets(transfers)));
     let costs = [offline.request.then(offline.answer), layer.online_cost()];
     Ok(Measured::of_one(values, client.times, costs, [layer.held(); 2]))
 }

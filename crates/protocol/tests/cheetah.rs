@@ -1,13 +1,13 @@
 //! Coefficient-encoded layers: outputs equal the convolution, bytes are those announced, shares are uniform.
 
-use crate::common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_bfv::ParameterSet;
+use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Ring, parallel};
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::Share;
+use lanner_step::{Convolution, Sets, receive_keys, send_keys};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
+
+use crate::common::{Party as End, edge_share, rng, run, signed, split};
 
 struct Outcome {
     off: Vec<i64>,

@@ -3,11 +3,10 @@
 pub(crate) mod ideal;
 
 use lanner_bfv::{ParameterSet, Parameters, SecretKey};
+use lanner_packed::gazelle::packing::Packing;
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::linear::gazelle::galois_element;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::keys::{ClientKeys, receive_keys, send_keys};
 use lanner_share::Share;
+use lanner_step::{ClientKeys, galois_element, receive_keys, send_keys};
 use rand_core::Rng;
 
 pub(crate) use lanner_testkit::{Party, run};

@@ -3,21 +3,19 @@
 
 use std::rc::Rc;
 
-use crate::common::{Party as End, edge_share, ideal, rng, signed};
+use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
+use lanner_coefficient::delphi::{self, Product, ServerLayer};
 use lanner_primitives::{Ring, parallel};
-use lanner_protocol::ProtocolError;
-use lanner_protocol::Samples;
-use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme, Stacked};
-use lanner_protocol::linear::delphi::{self, Product, ServerLayer};
-use lanner_protocol::linear::{Convolution, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply};
-use lanner_protocol::step::{
-    AnyState, Built, Client, DynStep, Inputs, Known, ModelParts, Server, SetUp, Shared, Spec, Value,
-    ValueType, Weights,
-};
+use lanner_protocol::Protocol;
 use lanner_share::Share;
+use lanner_step::{
+    AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
+    Samples, Server, SetUp, Sets, Shared, Spec, Value, ValueType, Weights, transfer_sets,
+};
 use lanner_testkit::check_bits;
 use lanner_wire::{Reader, Writer, pack_bits};
+
+use crate::common::{Party as End, edge_share, ideal, rng, signed};
 
 fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, pad: usize) -> Convolution {
     Convolution {
@@ -102,7 +100,7 @@ impl Layer {
     fn run(&self, client_input: &Share, server_input: &Share, seed: u8) -> Outcome {
         let client_step = self.built().client("layer", self).unwrap();
         let server_step = self.built().server("layer", self).unwrap();
-        let cost = self.built().cost(&mut CotSupply::new(ot_nonlinear::parameters([0; 2]))).unwrap();
+        let cost = self.built().cost(&mut CotSupply::new(transfer_sets([0; 2]))).unwrap();
         let set_up = SetUp::of(&[self.built().needs().unwrap()], [0; 2], &self.sets).unwrap();
         let (mut at_client, mut at_server) = End::pair();
         let mut client = Client::set_up(&mut at_client, &set_up, rng(seed + 2)).unwrap();
@@ -256,9 +254,9 @@ fn a_difference_is_uniform_whatever_the_share() {
 #[test]
 fn the_client_alone_knows_its_share_ahead() {
     let layer = Layer::new(&conv([2, 3], [8, 8], 3, 1, 1), BITS, Accuracy::Guarded(2), 30);
-    assert_eq!(layer.spec.name(), "delphi.conv");
+    assert_eq!(Protocol::from(layer.spec.clone()).name(), "delphi.conv");
     let fully_connected = Layer::new(&Convolution::fully_connected(4, 2), BITS, Accuracy::Exact, 30);
-    assert_eq!(fully_connected.spec.name(), "delphi.fc");
+    assert_eq!(Protocol::from(fully_connected.spec.clone()).name(), "delphi.fc");
     for known in [Known::NOBODY, Known::SERVER, Known::CLIENT] {
         let input = ValueType::shared(layer.ring(), 128, known);
         let output = ValueType::shared(Ring::Pow2(BITS + 2), 192, Known::CLIENT);

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{Keys, Party, rng, run};
 use lanner_bfv::SlotEncoder;
 use lanner_bfv::function_privacy::{SealedC0, SealedC1};
+use lanner_packed::gazelle::packing::{Packing, Weighting};
+use lanner_packed::gazelle::{ClientLayer, Kernel, ServerLayer};
 use lanner_primitives::Ring;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::{Packing, Weighting};
-use lanner_protocol::linear::gazelle::{ClientLayer, Kernel, ServerLayer};
 use lanner_share::Share;
+use lanner_step::Convolution;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
+
+use crate::common::{Keys, Party, rng, run};
 
 const P: u64 = 1_032_193;
 const BINS: usize = 64;

@@ -2,16 +2,16 @@
 
 use std::cell::Cell;
 
-use crate::common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};
 use lanner_bfv::{Parameters, SlotEncoder};
+use lanner_packed::gazelle::packing::{Operations, Packing};
+use lanner_packed::gazelle::program::Term;
+use lanner_packed::gazelle::scheme::{PackedScheme, evaluate};
+use lanner_packed::gazelle::{ClientLayer, EncryptedSlots, ServerLayer, online_cost};
 use lanner_primitives::Ring;
-use lanner_protocol::Samples;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::{Operations, Packing, Rotation};
-use lanner_protocol::linear::gazelle::program::Term;
-use lanner_protocol::linear::gazelle::scheme::{PackedScheme, evaluate};
-use lanner_protocol::linear::gazelle::{ClientLayer, EncryptedSlots, ServerLayer, online_cost};
 use lanner_share::Share;
+use lanner_step::{Convolution, Rotation, Samples};
+
+use crate::common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};
 
 const PRIMES: [u64; 4] = [1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401];
 
@@ -221,7 +221,7 @@ fn measured(packing: &Packing, parameters: &Parameters) -> Operations {
 
 #[test]
 fn operations_are_the_counted_ones() {
-    let parameters = lanner_protocol::linear::gazelle::parameters().unwrap();
+    let parameters = lanner_packed::gazelle::parameters().unwrap();
     let shapes = [
         Convolution::fully_connected(2048, 1),
         Convolution::fully_connected(1024, 16),
@@ -244,7 +244,7 @@ fn operations_are_the_counted_ones() {
 
 #[test]
 fn a_layer_that_does_not_fit_is_refused() {
-    let parameters = lanner_protocol::linear::gazelle::parameters().unwrap();
+    let parameters = lanner_packed::gazelle::parameters().unwrap();
     let shape = Convolution::fully_connected(4, 4);
     let packing = Packing::new(&shape, 8192, 1).unwrap();
     let new = |prime, weights: &[i64], bias: &[i64]| {

@@ -2,7 +2,6 @@
 #![allow(clippy::doc_markdown, clippy::expect_used, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod cheetah;
-mod circulant;
 mod common;
 mod delphi;
 mod erased;

@@ -6,19 +6,16 @@ mod softmax;
 
 use std::collections::VecDeque;
 
-use crate::common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::nonlinear::ot_nonlinear::{
-    CotSupply, Layer, Material, Polynomials, Rounding, Transfers,
-};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
-use lanner_protocol::{Cost, Party, ProtocolError};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, Function, Party, ProtocolError, Transfers, Windows};
+use lanner_transfers::{Layer, Material, Polynomials, Rounding};
 use lanner_wire::{DecodeError, Reader, Writer};
 use rand_core::Rng;
 use sha2::{Digest, Sha256};
+
+use crate::common::{Party as End, edge_share, rng, run, signed, split};
 
 /// Of transfers that the client sends, and the server: not the same, as in a session.
 const SETS: [Parameters; 2] = [Parameters::ALL[1], Parameters::ALL[0]];

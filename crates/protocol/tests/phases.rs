@@ -3,20 +3,20 @@
 //! multiples of `2^w / t`, which hide messages and not their noise, is found by the same test. Chi-square tests under fixed seeds, at a level
 //! of `10^-6`.
 
-use crate::common::{Party, rng, run, signed};
 use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
 use lanner_bfv::halves::{C0, InputModulus};
 use lanner_bfv::{
     Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, ParameterSet, Parameters, PublicKey,
     SecretKey,
 };
+use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::Ring;
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::Share;
+use lanner_step::{Convolution, Sets, receive_keys, send_keys};
 use lanner_testkit::{check_bits, chi_square_limit, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Channel, Kind, pack_bits, packed_len, unpack_bits};
+
+use crate::common::{Party, rng, run, signed};
 
 /// Inputs and outputs: all coefficients of the smaller rings, a quarter of which are sent.
 const INPUTS: usize = 4;

@@ -1,22 +1,21 @@
 //! Attacks by a client that keeps all its keys and looks at what a layer sends. Each works on a server that leaves out a
 //! protection, so that the tests would notice, and fails on the real one.
 
-use crate::common::{Keys, Party, rng, run, signed};
 use lanner_bfv::function_privacy::{Defect, SealedC0, SealedC1, Sealing};
 use lanner_bfv::halves::{C0, C1, Permutations};
 use lanner_bfv::{Blinding, Ciphertext, Multiplier, SlotEncoder};
+use lanner_packed::gazelle::packing::Packing;
+use lanner_packed::gazelle::scheme::evaluate;
+use lanner_packed::gazelle::{ClientLayer, EncryptedSlots, FirstHalfSlots, ServerLayer, output_noise};
 use lanner_primitives::Ring;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::gazelle::scheme::evaluate;
-use lanner_protocol::linear::gazelle::{
-    ClientLayer, EncryptedSlots, FirstHalfSlots, ServerLayer, galois_element, output_noise,
-};
 use lanner_ring::Ntt;
 use lanner_share::Share;
+use lanner_step::{Convolution, galois_element};
 use lanner_testkit::{chi_square_limit, mean_and_variance, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Encode, pack_bits, unpack_bits};
 use rand_core::Rng;
+
+use crate::common::{Keys, Party, rng, run, signed};
 
 /// A layer, and the client's keys for it.
 struct Setting {

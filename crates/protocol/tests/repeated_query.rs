@@ -5,18 +5,15 @@
 //! scores are constants plus the last layer's weights at those hidden values that the run's shares rounded up, and the client knows
 //! the u. No planner makes faithful steps with revealed scores; this test does, to show why.
 
-use crate::common::{Party as End, rng, run, signed};
 use lanner_bfv::ParameterSet;
+use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Ring, parallel};
-use lanner_protocol::Party;
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
+use lanner_step::{Convolution, Function, Party, Sets, Transfers, Windows, receive_keys, send_keys};
+use lanner_transfers::{Layer, Rounding};
+
+use crate::common::{Party as End, rng, run, signed};
 
 const INPUT: i64 = 200;
 const HIDDEN: usize = 16;

@@ -3,20 +3,17 @@
 //! alike whatever the low bits are that the rescale drops. Where each party drops the low bits of its own share, the carry that is missing
 //! depends on them, and the same test finds it. Chi-square tests under fixed seeds, at a level of `10^-6`.
 
-use crate::common::{Party as End, rng, run};
+use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
+use lanner_local::reshare;
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::Party;
-use lanner_protocol::convert::reshare;
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
+use lanner_step::{Convolution, Function, Party, Sets, Transfers, Windows, receive_keys, send_keys};
 use lanner_testkit::{check_bits, chi_square_limit, two_sample_chi_square};
+use lanner_transfers::{Layer, Rounding};
 use lanner_wire::{pack_bits, unpack_bits};
+
+use crate::common::{Party as End, rng, run};
 
 const BITS: u32 = 20;
 /// Bits that the rescale drops.

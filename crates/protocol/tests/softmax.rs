@@ -1,16 +1,14 @@
 //! Softmax against its integer twin and the ideal one in floating point, its cost, its transcripts, and what it opens.
 
-use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::nonlinear::softmax::{Likely, Precision, softmax};
-use lanner_protocol::nonlinear::yao::{
-    ClientRevealed, EvaluationSession, GarblingSession, Revealed, ServerRevealed, setup_cost,
-};
-use lanner_protocol::step::Outcome;
-use lanner_protocol::{Cost, ProtocolError};
 use lanner_share::Share;
+use lanner_step::{Cost, EvaluationSession, GarblingSession, Likely, Outcome, ProtocolError, garbling_cost};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
+use lanner_transfers::softmax::{Precision, likeliest, softmax};
 use lanner_wire::{ChannelError, Kind};
+use lanner_yao::{ClientRevealed, Revealed, ServerRevealed};
+
+use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 
 const P: u64 = 1_032_193;
 
@@ -125,7 +123,7 @@ fn check(classes: usize, digits: u32, scale: f64, ring: Ring) {
     let precision = Precision::new(classes, digits, scale, ring.bits()).unwrap();
     let (limit, proved) = (10_f64.powi(-(digits as i32)), precision.error_bound());
     let cases: Vec<_> = scores.iter().map(|x| shared(x, ring, &mut rng)).collect();
-    let twin = |scores: &[i64]| Likely::of(scores, digits, scale, ring.bits()).unwrap();
+    let twin = |scores: &[i64]| likeliest(scores, digits, scale, ring.bits()).unwrap();
     for (case, scores) in cases.iter().zip(&scores) {
         let ((label, probability), likely) = (ideal::softmax((&case.0, &case.1), scale), twin(scores));
         assert_eq!((likely.label, likely.digits), (label, digits));
@@ -169,7 +167,7 @@ fn the_twin_is_within_its_bound() {
         let scale = f64::exp2(signed(1, 1 << 20, &mut rng)[0] as f64 / f64::from(1 << 16));
         let spread = (f64::exp2((run % 7) as f64) / scale).clamp(1.0, 4e8) as i64;
         let scores = signed(classes, spread, &mut rng);
-        let likely = Likely::of(&scores, digits, scale, 30).unwrap();
+        let likely = likeliest(&scores, digits, scale, 30).unwrap();
         let terms = scores.iter().map(|x| ((x - scores[likely.label]) as f64 * scale).exp());
         let error = (likely.probability() - 1.0 / terms.sum::<f64>()).abs();
         assert!(error <= 10_f64.powi(-(digits as i32)), "{digits} {scale} {scores:?}: {error}");
@@ -181,7 +179,7 @@ fn the_twin_is_within_its_bound() {
 #[test]
 fn repeated_queries_give_one_result() {
     let (digits, scale, ring) = (2, 7.3e-5, Ring::Prime(P));
-    let parts = |score: i64| Likely::of(&[0, score, -9000], digits, scale, ring.bits()).unwrap().parts;
+    let parts = |score: i64| likeliest(&[0, score, -9000], digits, scale, ring.bits()).unwrap().parts;
     let edges = (10_000..30_000).filter(|score| parts(*score) != parts(*score + 1));
     let edges: Vec<i64> = edges.flat_map(|score| [score, score + 1]).collect();
     assert!(edges.len() > 40);
@@ -196,7 +194,7 @@ fn repeated_queries_give_one_result() {
         .collect();
     let results = run_all(&softmax, &cases, &mut Party::pair(), 2);
     for (score, repeats) in edges.iter().zip(results.chunks(12)) {
-        let expected = Likely::of(&[0, *score, -9000], digits, scale, ring.bits()).unwrap();
+        let expected = likeliest(&[0, *score, -9000], digits, scale, ring.bits()).unwrap();
         assert!(repeats.iter().all(|result| *result.as_ref().unwrap() == expected), "{score}");
     }
 }
@@ -209,7 +207,7 @@ fn cost_is_what_is_sent() {
         run_one(&signed(classes, 400_000, &mut rng(4)), digits, scale, &mut channels, 2).unwrap();
         let sent = |party: &Party| party.sent.iter().map(|(_, body)| body.len() as u64 + 6).sum::<u64>();
         let offline = softmax.offline_cost();
-        let cost = setup_cost().then(offline.request).then(offline.answer).then(softmax.online_cost());
+        let cost = garbling_cost().then(offline.request).then(offline.answer).then(softmax.online_cost());
         assert_eq!((cost.client_bytes(), cost.server_bytes()), (sent(&channels.0), sent(&channels.1)));
         // One wait online, for the labels of the scores.
         assert_eq!(softmax.online_cost().rounds(), 1);

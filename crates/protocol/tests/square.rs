@@ -1,17 +1,18 @@
 //! Squares over BFV equal their ideal twin, alone and before a layer, and fit where they are said to.
 
-use crate::common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
 use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, PlaintextModulus};
+use lanner_packed::gazelle::Kernel;
+use lanner_packed::gazelle::packing::Packing;
+use lanner_packed::square::{self, ServerSquare, Target};
 use lanner_primitives::Ring;
-use lanner_protocol::linear::gazelle::Kernel;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::{Convolution, WeightForm};
-use lanner_protocol::nonlinear::square::{self, ServerSquare, Target};
 use lanner_ring::Modulus;
 use lanner_share::Share;
+use lanner_step::{Convolution, WeightForm};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Kind;
+
+use crate::common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
 
 const PRIMES: [u64; 4] = [1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401];
 

@@ -4,15 +4,15 @@ mod maxima;
 mod stochastic;
 mod table;
 
-use crate::common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers};
-use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Material, Shape};
-use lanner_protocol::{Cost, Party, ProtocolError};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, Party, ProtocolError, Transfers};
+use lanner_tabula::{Activation, Keyed, Material, Shape};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::{DecodeError, Kind, Reader, Writer};
+
+use crate::common::{Party as End, edge_share, rng, run, signed, split};
 
 const SETS: [Parameters; 2] = [Parameters::ALL[0], Parameters::ALL[0]];
 const MASKED_VALUES: Kind = Kind(0x7a);

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{self, Keys, Party, ideal, rng, run};
 use lanner_bfv::SlotEncoder;
 use lanner_bfv::function_privacy::{SealedC0, SealedC1};
+use lanner_local::reshare;
+use lanner_packed::gazelle::packing::Packing;
+use lanner_packed::gazelle::{ClientLayer, ServerLayer};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::convert::reshare;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::gazelle::{ClientLayer, ServerLayer};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::{self, EvaluationSession, Function, GarblingSession, Layer};
 use lanner_share::Share;
+use lanner_step::{Convolution, EvaluationSession, Function, GarblingSession, Windows};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::unpack_bits;
+use lanner_yao::{self as yao, Layer};
+
+use crate::common::{self, Keys, Party, ideal, rng, run};
 
 const P: u64 = 1_032_193;
 const BINS: usize = 64;

@@ -1,17 +1,15 @@
 //! Garbled layers equal their ideal twins at the edges of their rings.
 
-use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 use lanner_gc::library::signed_bound;
 use lanner_primitives::{Prg, Ring, parallel};
-use lanner_protocol::ProtocolError;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::{
-    ClientLayer, ClientRevealed, EvaluationSession, Function, GarblingSession, Layer, Revealed, ServerLayer,
-    ServerRevealed, Slope, setup_cost,
-};
-use lanner_protocol::step::Outcome;
 use lanner_share::Share;
+use lanner_step::{
+    EvaluationSession, Function, GarblingSession, Outcome, ProtocolError, Slope, Windows, garbling_cost,
+};
 use lanner_wire::{ChannelError, Kind};
+use lanner_yao::{ClientLayer, ClientRevealed, Layer, Revealed, ServerLayer, ServerRevealed};
+
+use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 
 /// 20, 23, 30 and 37 bits.
 const RINGS: [Ring; 5] = [
@@ -284,7 +282,7 @@ fn the_best_in_order_equal_their_twin() {
             let indices = rank(&layer, &client, &server, &mut channels).unwrap();
             assert_eq!(indices, ideal::top((&client, &server), best), "{from:?} {best}");
             let sent = |party: &Party| party.sent.iter().map(|(_, body)| body.len() as u64 + 6).sum::<u64>();
-            let (offline, setup) = (layer.offline_cost(), setup_cost());
+            let (offline, setup) = (layer.offline_cost(), garbling_cost());
             let cost = setup.then(offline.request).then(offline.answer).then(layer.online_cost());
             assert_eq!((cost.client_bytes(), cost.server_bytes()), (sent(&channels.0), sent(&channels.1)));
         }

@@ -36,7 +36,7 @@ mod unread;
 mod upload;
 
 use lanner_plan::Ahead;
-use lanner_protocol::Cost;
+use lanner_step::Cost;
 use lanner_store::MaterialId;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 

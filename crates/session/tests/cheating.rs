@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{Network, Policy, QuantizationOptions};
 use lanner_net::memory::{self, MemoryChannel};
+use lanner_network::{Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
+use lanner_step::Party;
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
+use lanner_transfers::Rounding;
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 use tempfile::TempDir;
 

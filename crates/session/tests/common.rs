@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{Graph, Network, QuantizationOptions, Tensor, Tensors, compile};
+use lanner_graph::Graph;
 use lanner_net::memory;
+use lanner_network::{Network, Tensor, Tensors};
 use lanner_plan::Plan;
 use lanner_primitives::{Prg, Seed};
+use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::{
     ClientPlan, ClientSession, Outcome, Prepared, ServedModel, ServerSession, StepCost,
 };

@@ -1,12 +1,14 @@
 //! Plans whose linear layers are encrypted ahead of time: every output integer as computed in the clear, what is predicted is what is sent, offline
 //! in one round, and material that was bytes in between makes the same prediction.
 
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
+use lanner_coefficient::delphi;
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Item, Mode, Plan, plan};
-use lanner_protocol::linear::delphi;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::step::{Outcome, PartyState, Protocol};
+use lanner_protocol::Protocol;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, PartyPlan, Phase, Prepared, ServedModel};
+use lanner_step::{Outcome, PartyState};
+use lanner_transfers::Rounding;
 
 use crate::common::{Digested, network, session, session_keeping};
 
@@ -33,8 +35,7 @@ fn split(network: &Network) -> Plan {
             step.protocol = delphi::Linear(layer.clone()).into();
         }
     }
-    let layers =
-        plan.steps().map(|step| step.protocol.spec().name()).filter(|name| name.starts_with("delphi"));
+    let layers = plan.steps().map(|step| step.protocol.name()).filter(|name| name.starts_with("delphi"));
     assert_eq!(layers.collect::<Vec<_>>(), ["delphi.conv", "delphi.conv", "delphi.fc"]);
     plan
 }

@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 
-use lanner_graph::network::FORMAT_VERSION;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_network::FORMAT_VERSION;
+use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::ClientPlan;
 use lanner_testkit::draw_network;
+use lanner_transfers::Rounding;
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};

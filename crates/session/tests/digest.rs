@@ -1,9 +1,10 @@
 //! Every byte of a session under seeded generators, one session a mode: what changes on the wire is noticed.
 
-use lanner_graph::{Policy, QuantizationOptions};
+use lanner_network::Policy;
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 
 use crate::common::{Digested, network, session};
 use crate::reveal_saturation;

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{
-    FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
-};
+use lanner_graph::Graph;
+use lanner_local::reshare::{Reading, Reveal};
 use lanner_net::{Entry, Recorded, memory};
+use lanner_network::{FixedExecutor, FixedRun, Network, Policy, Tensor, Tensors};
 use lanner_plan::{Choices, Item, Limits, Mode, Plan, PlanCost, Samples, Step, plan, plan_within};
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::convert::reshare::{Reading, Reveal};
-use lanner_protocol::nonlinear::ot_nonlinear::{DropGuard, Rounding};
-use lanner_protocol::nonlinear::softmax::Likely;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::Protocol;
+use lanner_protocol::Protocol;
+use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
 use lanner_session::requests::{Request, Responder};
+use lanner_tabula as tabula;
+use lanner_transfers::softmax::likeliest;
+use lanner_transfers::{DropGuard, Rounding};
 
 /// Every mode over primes, and every one over powers of two, whose outputs are exact.
 const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
@@ -98,7 +98,7 @@ pub(crate) fn run_plan(network: &Network, plan: &Plan, inputs: &[Vec<i64>]) -> V
 /// The server tells of every step of the phase, in order, how long it computed.
 fn check_computed(steps: &[Step], computed: &[StepCost], phase: Phase) {
     let planned: Vec<_> =
-        steps.iter().map(|step| (step.name.as_str(), step.protocol.spec().name(), phase)).collect();
+        steps.iter().map(|step| (step.name.as_str(), step.protocol.name(), phase)).collect();
     let told: Vec<_> = computed.iter().map(|step| (step.name.as_str(), step.protocol, step.phase)).collect();
     assert_eq!(told, planned);
     assert!(computed.iter().map(|step| step.computing).sum::<f64>() > 0.0);
@@ -141,7 +141,7 @@ fn check_mode(plan: &Plan) {
                 | Protocol::DelphiLinear(_)
         )
     };
-    let layers = plan.steps().filter(linear).map(|step| step.protocol.spec().name());
+    let layers = plan.steps().filter(linear).map(|step| step.protocol.name());
     let layers: Vec<_> = layers.collect();
     assert!(!layers.is_empty());
     let family = if matches!(plan.mode, Mode::Tabula(_)) { "delphi" } else { plan.mode.name() };
@@ -265,7 +265,7 @@ fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: 
             let likely = likely.unwrap();
             let (scale, ring) =
                 (network.output_scale(), network.public().accumulator(network.public().nodes().len()));
-            assert_eq!(*likely, Likely::of(&truth.output, digits, scale, ring.bits()).unwrap());
+            assert_eq!(*likely, likeliest(&truth.output, digits, scale, ring.bits()).unwrap());
             assert_eq!((likely.label, likely.digits), (truth.label(), digits));
             let error = likely.probability() - truth.probability(network.output_scale());
             assert!(error.abs() <= 10_f64.powi(-(digits as i32)), "{digits}: {error}");
@@ -389,10 +389,10 @@ fn probabilities_of_many_classes_come_by_transfers() {
         let bits = network.public().accumulator(network.public().nodes().len()).bits();
         for (outcome, input) in run_plan(&network, &plan, &inputs).into_iter().zip(&inputs) {
             let scores = executor.run(input).unwrap().output;
-            let likely = Likely::of(&scores, digits, network.output_scale(), bits).unwrap();
+            let likely = likeliest(&scores, digits, network.output_scale(), bits).unwrap();
             assert_eq!(outcome, Outcome::Probability(likely), "{classes} {digits}");
         }
-        plan.steps().any(|step| step.protocol.spec().name() == "ot.softmax")
+        plan.steps().any(|step| step.protocol.name() == "ot.softmax")
     };
     assert!(!softmax(10, 2) && softmax(600, 3));
 }
@@ -576,7 +576,7 @@ fn functions_and_products_of_two_values_equal_the_reference() {
     let (_, samples) = network(json, &shapes, 20);
     let powers = network_over_powers(json, &shapes, &samples);
     let plan = plan(powers.public(), Policy::Logits, OVER_POWERS[1]).unwrap();
-    let names: Vec<_> = plan.steps().map(|step| step.protocol.spec().name()).collect();
+    let names: Vec<_> = plan.steps().map(|step| step.protocol.name()).collect();
     // What is read behind a rescale keeps few bits; the tail's argument is in the ring of a sum.
     assert_eq!([functions(&names), names.iter().filter(|name| **name == "tabula.table").count()], [1, 2]);
 }
@@ -651,7 +651,7 @@ fn attention_equals_the_reference() {
 fn protocols(json: &str, shapes: &[(&str, &[usize])], input: usize) -> Vec<&'static str> {
     let (network, _) = network(json, shapes, input);
     let plan = plan(network.public(), Policy::Label, Mode::Gazelle).unwrap();
-    plan.steps().map(|step| step.protocol.spec().name()).collect()
+    plan.steps().map(|step| step.protocol.name()).collect()
 }
 
 const SQUARES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[

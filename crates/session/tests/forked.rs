@@ -7,18 +7,18 @@ mod common;
 
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, Policy, QuantizationOptions};
+use common::{network, rng};
 use lanner_net::memory;
+use lanner_network::{FixedExecutor, Policy};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
 use lanner_session::requests::{Request, Requester, Responder};
 use lanner_testkit::in_a_fork;
+use lanner_transfers::Rounding;
 use lanner_wire::Channel;
-
-use common::{network, rng};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[12]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},

@@ -4,15 +4,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_net::memory;
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
 use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
+use lanner_step::Party;
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use lanner_wire::{Channel, ChannelError, Refusal};
 use tempfile::TempDir;
 

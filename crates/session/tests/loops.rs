@@ -1,18 +1,17 @@
 //! Loops of a plan: one set of layers, any number of iterations, every output integer as computed in the clear.
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::{Network, Policy, QuantizationOptions};
+use lanner_coefficient::cheetah::{self, Accuracy};
+use lanner_local::Add;
+use lanner_local::reshare::{Reading, Reveal};
+use lanner_network::{Network, Policy};
 use lanner_plan::{Carried, Designs, Item, Mode, Plan, PlanError, Samples, Saturation, Scan, Step};
 use lanner_primitives::Ring;
-use lanner_protocol::convert::reshare::{Reading, Reveal};
-use lanner_protocol::linear::cheetah::Accuracy;
-use lanner_protocol::linear::{Convolution, cheetah};
-use lanner_protocol::local::Add;
-use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, Rounding};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
-use lanner_protocol::step::{Outcome, Protocol};
+use lanner_protocol::Protocol;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, Phase};
+use lanner_step::{Convolution, Function, Outcome, Windows};
+use lanner_transfers::{RingActivation, Rounding};
 
 use crate::common::{network, session};
 
@@ -101,7 +100,7 @@ fn truth(network: &Network, input: &[i64], reverse: bool) -> Vec<i64> {
         let part = if reverse { TIMES - 1 - iteration } else { iteration };
         let sum: Vec<i64> = h.iter().zip(&input[part * FEATURES..]).map(|(h, x)| h + x).collect();
         let next = layer("cell", &sum).into_iter();
-        h = next.map(|y| lanner_graph::rescale(y.max(0), SHIFT)).collect();
+        h = next.map(|y| lanner_network::rescale(y.max(0), SHIFT)).collect();
         states[part].clone_from(&h);
     }
     states.concat()
@@ -205,7 +204,7 @@ fn steps_that_repeat_compute_what_the_reference_does() {
     let high = network.public().input().high;
     let input: Vec<i64> = (0..3 * count as i64).map(|i| i * 37 % (high + 1)).collect();
     let (_, outcome, costs) = session(&network, &plan, &input, |channel| channel);
-    let expected = lanner_graph::FixedExecutor::new(&network).unwrap().run(&input).unwrap().output;
+    let expected = lanner_network::FixedExecutor::new(&network).unwrap().run(&input).unwrap().output;
     assert!(expected.iter().any(|score| *score != 0));
     assert_eq!(outcome, Outcome::Logits(expected));
     let cost = plan.build().unwrap().cost().unwrap();

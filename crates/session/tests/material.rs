@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use lanner_graph::{Network, Policy, QuantizationOptions};
+use lanner_network::{Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::PartyState;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, PartyPlan, Prepared, ServedModel};
+use lanner_step::PartyState;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use lanner_wire::DecodeError;
 use rand_core::Rng;
 
@@ -97,7 +98,7 @@ fn through<P: PartyState>(prepared: Prepared, plan: &PartyPlan<P>) -> Prepared {
 fn kept_material_makes_the_same_prediction_by_the_same_bytes() {
     let mut protocols = BTreeSet::new();
     for (network, input, plan) in plans() {
-        protocols.extend(plan.steps().map(|step| step.protocol.spec().name()));
+        protocols.extend(plan.steps().map(|step| step.protocol.name()));
         let (channel, outcome, _) = session(&network, &plan, &input, Digested::new);
         let client = ClientPlan::new(network.public(), &plan).unwrap();
         let server = ServedModel::new(&network, &plan).unwrap();

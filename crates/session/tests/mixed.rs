@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::common::{network, session};
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{
     Choices, Design, Designs, Kernels, Limits, Link, Mode, Objective, PlanError, Prices, Samples, choose,
     plan_within,
 };
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::Outcome;
 
 /// A pool in front of a rescale, a sum of two layers, a slope below zero, a bound, and a function.
@@ -69,7 +70,7 @@ fn check_draws(seeds: Range<usize>) {
         for seed in seeds.clone() {
             let choices = choices(drawn(&network, seed));
             let plan = plan_within(network.public(), Policy::Logits, &choices, &Limits::default()).unwrap();
-            protocols.extend(plan.steps().map(|step| step.protocol.spec().name()));
+            protocols.extend(plan.steps().map(|step| step.protocol.name()));
             let input = network.public().input().quantize(&samples[seed % 8]).unwrap();
             let (_, outcome, _) = session(&network, &plan, &input, |channel| channel);
             let truth = executor.run(&input).unwrap();
@@ -139,8 +140,8 @@ fn a_choice_is_worth_as_much_as_the_best_of_one_design() {
                 let again = plan_within(public, policy, &plan.choices(), &Limits::default()).unwrap();
                 assert_eq!(again, plan);
                 for mode in [
-                    Mode::Cheetah(lanner_protocol::nonlinear::ot_nonlinear::Rounding::Exact),
-                    Mode::Tabula(lanner_protocol::nonlinear::tabula::Rounding::Exact),
+                    Mode::Cheetah(lanner_transfers::Rounding::Exact),
+                    Mode::Tabula(lanner_tabula::Rounding::Exact),
                 ] {
                     let single = plan_within(public, policy, &mode.into(), &Limits::default()).unwrap();
                     let single = single.build().unwrap().estimate(&prices.kernels, link).unwrap();

@@ -1,12 +1,14 @@
 //! What is looked up in rings of its own: both parties' results equal the reference up to the edges of what is kept.
 
-use crate::common::{network, session};
-use lanner_graph::network::Lookup;
-use lanner_graph::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy, QuantizationOptions};
+use lanner_network::Lookup;
+use lanner_network::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::Outcome;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
+
+use crate::common::{network, session};
 
 const BOUNDED: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,2,2]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
@@ -80,7 +82,7 @@ fn results_are_the_references_up_to_the_edges() {
         assert!(share_of_room(&network, &inside[0]) > 0.9, "{}", share_of_room(&network, &inside[0]));
         for mode in [Mode::Tabula(tabula::Rounding::Exact), Mode::Cheetah(Rounding::Exact)] {
             let plan = plan(network.public(), Policy::Logits, mode).unwrap();
-            let names: Vec<_> = plan.steps().map(|step| step.protocol.spec().name()).collect();
+            let names: Vec<_> = plan.steps().map(|step| step.protocol.name()).collect();
             let count = |name| names.iter().filter(|other| **other == name).count();
             let due = if matches!(mode, Mode::Tabula(_)) { tables } else { 0 };
             assert_eq!([count("tabula.table"), count("yao.activation")], [due, 0], "{names:?}");

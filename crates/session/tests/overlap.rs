@@ -3,13 +3,14 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_net::{Limits, TcpChannel, memory};
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, Phase, ServedModel, StepCost};
 use lanner_session::requests::{MAX_TOGETHER, Request, Requester, Responder, Room};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use lanner_wire::Channel;
 
 use crate::common::{network, rng};

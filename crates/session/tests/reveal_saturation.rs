@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, FixedOp, FixedRun, Integers, Network, Policy, QuantizationOptions};
 use lanner_net::{Entry, Recorded, memory};
+use lanner_network::{FixedExecutor, FixedOp, FixedRun, Integers, Network, Policy};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, Saturation, plan, plan_within};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ClientSession, Outcome, ServedModel, ServerSession};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 
 use crate::common::rng;
 use crate::executor::run_plan;
@@ -183,10 +184,8 @@ fn one_bit_is_revealed_whatever_saturates() {
         assert!(marks(&network).len() > 1);
         let revealing = |plan: &Plan| -> Vec<&'static str> {
             let built = plan.build().unwrap();
-            let reveals = built
-                .steps()
-                .iter()
-                .filter(|step| step.types.1 == lanner_protocol::step::ValueType::Revealed);
+            let reveals =
+                built.steps().iter().filter(|step| step.types.1 == lanner_step::ValueType::Revealed);
             reveals.map(|step| step.protocol).collect()
         };
         assert_eq!(revealing(&without), ["share.reveal"]);

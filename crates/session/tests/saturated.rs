@@ -1,11 +1,14 @@
 //! Inputs at the corners of what is accepted, whose activations saturate: the parties' result is the reference's all the same.
 
-use crate::common::{session, tensors, value};
-use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, compile};
+use lanner_graph::Graph;
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::Outcome;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
+
+use crate::common::{session, tensors, value};
 
 /// A pool in front of a rescale, a sum of two layers, and dense layers behind.
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,4,4]}],"nodes":[

@@ -1,11 +1,13 @@
 //! Networks of sums and products on ciphertexts: every output integer as computed in the clear, what is predicted is what is sent, and a prediction is
 //! one request and one response.
 
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, plan, plan_within};
-use lanner_protocol::spectral::Layout;
-use lanner_protocol::step::{Outcome, Protocol};
+use lanner_protocol::Protocol;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::Phase;
+use lanner_spectral::Layout;
+use lanner_step::Outcome;
 
 use crate::common::{network, session};
 

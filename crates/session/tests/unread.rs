@@ -5,12 +5,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lanner_graph::{Policy, QuantizationOptions};
+use lanner_network::Policy;
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 use lanner_session::requests::{Request, Requester, Responder};
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 
 use crate::common::{network, rng};

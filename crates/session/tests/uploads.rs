@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_net::memory;
+use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_protocol::nonlinear::tabula;
+use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
 use lanner_session::requests::{OwnKeys, Request, Requester, Responder};
 use lanner_store::Uploads;
+use lanner_tabula as tabula;
+use lanner_transfers::Rounding;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tempfile::TempDir;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lanner_protocol::Party;
+use lanner_step::Party;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, named_params};
 
 use crate::open_indexes::OpenIndex;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lanner_net::{StateDirectory, create_private};
 use lanner_process::Mark;
-use lanner_protocol::Party;
+use lanner_step::Party;
 use serde::Serialize;
 
 use crate::files::Files;

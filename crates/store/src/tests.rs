@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use lanner_protocol::Party;
+use lanner_step::Party;
 use tempfile::TempDir;
 
 pub(crate) use crashes::reached;

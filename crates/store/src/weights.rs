@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use lanner_net::{StateDirectory, create_private};
-use lanner_protocol::step::EncodedWeights;
+use lanner_step::EncodedWeights;
 use sha2::{Digest, Sha256};
 
 use crate::StoreError;

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use lanner_protocol::Party;
+use lanner_step::Party;
 use lanner_store::{Limits, Material, MaterialId, Pairing, PairingId, Secret, Stock, StoreError};
 use lanner_testkit::in_a_fork;
 

@@ -21,6 +21,22 @@ class NativeError(Exception):
     fix: str
 
 @final
+class NativeInput:
+    """A model's input, of the document in its manifest."""
+
+    def __init__(self, input_json: str) -> None: ...
+    @property
+    def axis(self) -> int | None: ...
+    @property
+    def preprocessed(self) -> bool: ...
+    @property
+    def unit(self) -> float: ...
+    def limits(self) -> tuple[list[float], list[float], list[float]]:
+        """The smallest and the largest value and the unit: of each feature, or one for all."""
+    def outside(self, x: NDArray[np.float32]) -> int | None:
+        """The first value of samples, shape (n, *shape), row-major, that rounds to one beyond the range."""
+
+@final
 class NativeModel:
     """A compiled model: fixed-point network, scales, plan and output policy."""
 
@@ -105,6 +121,9 @@ class NativeRelay:
     @property
     def address(self) -> str: ...
     def close(self) -> None: ...
+
+def check_options(options_json: str) -> None:
+    """Raises NativeError for what is wrong whatever the network is."""
 
 def refusals(graph_json: str, tensors: dict[str, NDArray[np.float32]], options_json: str) -> str: ...
 def estimate(

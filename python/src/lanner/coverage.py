@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-#: Of less than this share the compiler makes inputs of its own; as in ``crates/graph/src/quantize/made.rs``.
+#: Of less than this share the compiler makes inputs of its own; as in ``crates/quantize/src/made.rs``.
 SPARSE = 0.25
 
 

@@ -186,12 +186,9 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     Raises:
         InputError: Naming the place of the first element that is not, and the limits; its value is the client's alone.
     """
-    low, high, unit = entry.limits()
-    # Less than half a unit beyond the range rounds back into it.
-    outside = (values < low - 0.49 * unit) | (values > high + 0.49 * unit)
-    if outside.any():
-        place = tuple(map(int, np.argwhere(outside)[0]))
-        least, most = (np.broadcast_to(end, values.shape)[place] for end in (low, high))
+    place = entry.outside(values)
+    if place is not None:
+        least, most = (np.broadcast_to(end, values.shape)[place] for end in entry.limits())
         of = "" if entry.features is None else f" of feature {place[entry.features.axis - len(entry.shape)]}"
         raise InputError(
             f"element {list(place)} is outside the accepted range{of} [{least:.6g}, {most:.6g}]",

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner import _native
-from lanner.errors import MisuseError, ModelError
-from lanner.features import Features, finite, whole
+from lanner.errors import MisuseError, ModelError, native_errors
+from lanner.features import Features
 from lanner.files import check_file, why
 from lanner.heads import is_map
 from lanner.images import ImageDescription
 
-#: The most elements and axes of an input.
-MAX_ELEMENTS = 1 << 24
-MAX_AXES = 8
-
-#: The largest absolute exponent of an input's unit, in eighths of a doubling.
-MAX_GRID = 2048
+#: The most samples of a request.
+MAX_SAMPLES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +33,7 @@ class InputDescription:
         high: The largest.
         unit: The step of the fixed-point input; values are rounded to it before the range is checked.
         features: What is accepted of each feature, where they differ; low and high are then those of all together.
+        native: Rounds values as a prediction does; None where nothing is known but the shape.
     """
 
     name: str
@@ -47,42 +42,38 @@ class InputDescription:
     high: float = float("inf")
     unit: float = 0.0
     features: Features | None = None
+    native: _native.NativeInput | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> InputDescription:
-        """Read the input of a manifest's network, within the bounds that the native side holds it to.
+        """Read the input of a manifest's network.
 
         Raises:
-            ValueError: Naming what is beyond them.
+            ModelError: Naming what no compiler wrote.
         """
-        name, scale = str(document["name"]), document["scale"]
-        shape = tuple(whole(side, "the shape", 1, MAX_ELEMENTS) for side in document["shape"])
-        if not 1 <= len(shape) <= MAX_AXES or math.prod(shape) > MAX_ELEMENTS:
-            raise ValueError(f"an input has 1 to {MAX_AXES} axes and at most {MAX_ELEMENTS} elements")
-        if "stated" in scale:
-            stated = scale["stated"]
-            low, high = (finite(stated[end], f"`{end}`", sys.float_info.max) for end in ("low", "high"))
-            unit = (high - low) / whole(stated["steps"], "`steps`", 1, 2**32 - 1)
-            if not low <= 0 <= high or not sys.float_info.min <= unit < math.inf:
-                raise ValueError("the stated range is not usable")
-            return cls(name, shape, low, high, unit)
-        unit = 2.0 ** (whole(scale["grid"], "`grid`", -MAX_GRID, MAX_GRID) / 8)
-        ends = (whole(document["low"], "`low`", -(2**63), 0), whole(document["high"], "`high`", 0, 2**63 - 1))
-        if "features" not in document:
-            return cls(name, shape, ends[0] * unit, ends[1] * unit, unit)
-        features = Features.from_document(document["features"], unit, ends, shape)
-        return cls(name, shape, min(features.low), max(features.high), unit, features)
+        with native_errors():
+            native = _native.NativeInput(json.dumps(document))
+        name, shape, axis = str(document["name"]), tuple(document["shape"]), native.axis
+        low, high, unit = (tuple(values) for values in native.limits())
+        if axis is None:
+            return cls(name, shape, low[0], high[0], unit[0], native=native)
+        features = Features(axis, low, high, unit, native.preprocessed)
+        return cls(name, shape, min(low), max(high), native.unit, features, native)
 
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The smallest and largest value accepted of each element, and its unit: shapes that broadcast to `shape`."""
+    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest and largest value accepted of each element: shapes that broadcast to `shape`."""
         if self.features is not None:
             return self.features.limits(len(self.shape))
-        low, high, unit = (np.array(value, np.float64) for value in (self.low, self.high, self.unit))
-        return low, high, unit
+        return np.array(self.low, np.float64), np.array(self.high, np.float64)
+
+    def outside(self, values: NDArray[np.float32]) -> tuple[int, ...] | None:
+        """The place of the first value, of samples of shape (n, *shape), that is not accepted; None if all are."""
+        place = None if self.native is None else self.native.outside(values)
+        return None if place is None else tuple(map(int, np.unravel_index(place, values.shape)))
 
     def clip(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Samples, shape (..., *shape), with every element brought into the range that is accepted of it."""
-        low, high, _ = self.limits()
+        low, high = self.limits()
         return np.clip(values, low.astype(np.float32), high.astype(np.float32))
 
 
@@ -131,7 +122,7 @@ class Manifest:
                 image=None if image is None else ImageDescription.from_document(image),
                 input=InputDescription.from_document(document["network"]["input"]),
                 commitment=str(document["commitment"]),
-                batch=whole(document["plan"].get("samples", 1), "`samples`", 1, MAX_ELEMENTS),
+                batch=_samples(document["plan"].get("samples", 1)),
                 document=document,
             )
             if manifest.image is not None:
@@ -140,7 +131,7 @@ class Manifest:
             reason = f"there is no {error}"
         except RecursionError:
             reason = "it is nested too deeply"
-        except MisuseError as error:
+        except (MisuseError, ModelError) as error:
             reason = error.what
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
             reason = str(error)
@@ -204,6 +195,17 @@ class Manifest:
         if label is None or self.classes is None or not 0 <= label < len(self.classes):
             return None
         return self.classes[label]
+
+
+def _samples(value: object) -> int:
+    """How many samples a request holds.
+
+    Raises:
+        ValueError: If it is no such number.
+    """
+    if type(value) is not int or not 1 <= value <= MAX_SAMPLES:
+        raise ValueError(f"`samples` must be whole, from 1 to {MAX_SAMPLES}")
+    return value
 
 
 def _check_version(text: str, where: str) -> None:

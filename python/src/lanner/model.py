@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,11 +27,11 @@ from lanner.interrupts import interruptible
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
-from lanner.network import LOOPBACK, Network, read_network
-from lanner.options import CompileOptions
-from lanner.precision import PrecisionWarning, Reached, check_kept_bits
+from lanner.network import LOOPBACK, Network
+from lanner.option import takes
+from lanner.options import OPTIONS, CompileKeywords, CompileOptions
+from lanner.precision import PrecisionWarning, Reached
 from lanner.reference import OnnxReference, reference_of
-from lanner.tracing import Tracer
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
@@ -107,7 +107,6 @@ class Model:
             MisuseError: If lookups cannot keep so many bits.
             ModelError: If no ring holds a layer's range.
         """
-        check_kept_bits(bits)
         batch = as_batch(to_float32(calibration, "calibration"), self.manifest.input, "calibration")
         limits = limits_document(max_memory, max_seconds)
         with native_errors(self.name):
@@ -288,110 +287,15 @@ class Model:
         return f"<lanner.Model {entry.name}: input {entry.input.shape}, mode {entry.mode}, output {entry.output}>"
 
 
+@takes(CompileKeywords, OPTIONS)
 def compile(  # noqa: A001 - the interface's name, used as lanner.compile
-    model: object,
-    calibration: ArrayLike,
-    *,
-    mode: str = "auto",
-    output: str | None = None,
-    output_name: str | None = None,
-    k: int = 1,
-    digits: int | None = None,
-    classes: Sequence[str] | None = None,
-    image: ImageDescription | str | Path | None = None,
-    name: str | None = None,
-    rounding: str | None = None,
-    input_range: tuple[float, float] | None = None,
-    public_preprocessing: bool = False,
-    precision: str | int | None = None,
-    kept_bits: int | None = None,
-    allow_imprecise: bool = False,
-    replace_relu: bool = False,
-    reveal_saturation: bool = False,
-    proved_ranges: bool = False,
-    batch: int = 1,
-    max_memory: str | int | None = None,
-    max_seconds: int | None = None,
-    optimize: str | None = None,
-    network: str | Network = "lan",
-    state_dir: str | Path | None = None,
-    kernel_times: str | Path | KernelTimes | None = None,
-    progress: Callable[[str], None] | None = None,
-    tracer: Tracer | None = None,
+    model: object, calibration: ArrayLike, **options: Unpack[CompileKeywords]
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
     Args:
         model: A path, an ``onnx.ModelProto``, or a ``torch.nn.Module``.
         calibration: Typical samples, shape (n, *input shape); 32 or more are advised.
-        mode: One of gazelle, falcon, cheetah, tabula, spectral, auto. In ``auto`` the planner compares all of them, and
-            mixtures in which each layer follows another, by what a prediction takes over `network`, and takes the best
-            for `optimize`; results are exact. Mode ``spectral`` takes networks of sums and products alone, such as
-            those with squares for activations.
-        output: What the client learns: label, probability, top-k, logits or value. Where it is not given, the label; of
-            a network of one score without a sigmoid at its end, a regression, the value; of a map, as a segmentation
-            gives, and of as many numbers as the input has, as an autoencoder gives, the values. Of a final sigmoid over
-            several scores ``label`` is the list of the labels whose scores are above 0. ``logits`` are the scores
-            before a final softmax or sigmoid.
-        output_name: Which of the file's outputs is computed, where there are several. The scores of a classifier that
-            has its label beside them, as scikit-learn's, need not be named.
-        k: How many classes ``top-k`` reveals.
-        digits: How many decimal digits ``probability`` reveals, 1 to 6, or 2 without it. The probability is that of a
-            softmax after the logits, whether the model ends in one or not. A ``value`` that a layer or a product makes
-            is rounded to so many, inside the protocol; without it, it is told as it is.
-        classes: Names of the classes, one for each; those in the file where they are not given. One score has two
-            classes.
-        image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.
-        name: The name on the server; the file's name without its suffix where it is not given.
-        rounding: exact, which is the default, or faithful for mode ``cheetah``, or stochastic for mode ``tabula``;
-            either takes fewer bytes, goes with output ``label`` alone, and tells a client that repeats a query more
-            than its label; see SECURITY.md.
-        input_range: The smallest and the largest value that an input may have, 0 between them; (0, 1) for pixels. Where
-            the samples cover less than a quarter of it, inputs of the compiler's own making join them, and
-            `Model.notes` says so, with a `PrecisionWarning` where there is no room for these. Where no range is given,
-            twice the range of the calibration samples is accepted, and the client learns it to the next step of
-            2^(1/8); of features that differ much in size, of each the range to a power of two and the middle to a
-            quarter of the range.
-        public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
-            scaler, are published exactly, for the client to apply in floating point.
-        precision: What scores may be off by on the calibration samples, as a percentage of the range of their sample's
-            scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it is
-            not given, it is 0.5%, or 20% for ``logits`` of mode ``spectral``, where all bits are used that the cheapest
-            plaintext moduli have room for. ``model.precision`` tells what is reached.
-        kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16, its sign and room
-            for twice the calibrated range among them: preparation takes about half as long with each bit less. Inputs
-            and weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner
-            evaluate --bits` tells what accuracy is left.
-        allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
-        replace_relu: For mode ``spectral``, put the quadratic that fits it best on the calibration samples, a square
-            between layers, in the place of every ReLU. `predict_float` remains the network with its ReLUs.
-        reveal_saturation: For outputs ``logits`` and ``value``, let the client learn in one bit beside the result
-            whether any activation reached an upper bound of the compiler's own (`Prediction.saturated`): where none
-            did, the result is the one that calibration vouches for. A client that asks about many inputs learns more
-            of the weights from it. Refused where nothing can saturate, and where some sums are not proved to fit.
-        proved_ranges: Let no accepted input take a value out of its ring: every result is right or saturated, and a
-            network for which no rings prove that is refused. Modes ``gazelle``, ``falcon`` and ``tabula`` do so as far
-            as rings have room; in modes ``cheetah`` and ``auto`` it takes larger rings and upper bounds, and a
-            prediction more bytes.
-        batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds, packed
-            into the same ciphertexts: a power of two. Places that a request leaves empty hold zeros, and take as long.
-        max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
-            a number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have
-            limits of their own.
-        max_seconds: Seconds that both parties together may compute on one core, very roughly; 1800 where it is not
-            given.
-        optimize: For mode ``auto``, what is to be least: ``latency``, the seconds of a prediction, offline and online,
-            with its share of the set-up in a session of 16, as where it is not given; ``online``, the seconds from the
-            input to the result; ``bytes`` of a prediction, with its share; or ``memory``, what both parties hold.
-        network: For mode ``auto``, the network between the parties: ``loopback``, ``lan``, ``wan``, a TOML file, or a
-            `Network`.
-        state_dir: Where this machine's table of kernel times is, for mode ``auto``: the one that ``lanner doctor
-            --calibrate`` left, else that of an earlier estimate. Without either the package's is used: compiling
-            measures nothing, and one table gives one plan. The model's owner finds in `Model.report` which it was.
-        kernel_times: For mode ``auto``, another table; see `lanner.estimate`.
-        progress: Hears the name of each stage as it begins.
-        tracer: What runs the networks that are tried on the calibration samples, such as `lanner.ray.Tracer`; this
-            machine's cores where it is None.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
@@ -400,50 +304,35 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         UnsupportedOpError: If an operator, the mode or the output policy is not supported; `nodes` lists every reason.
         InputError: If the calibration samples do not fit the model's input.
     """
+    image = options.get("image")
     description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
-    options = CompileOptions(
-        name or _default_name(model),
-        mode,
-        output,
-        k,
-        digits,
-        classes,
-        description,
-        rounding,
-        input_range,
-        public_preprocessing,
-        precision,
-        kept_bits,
-        allow_imprecise,
-        replace_relu,
-        reveal_saturation,
-        proved_ranges,
-        batch,
-        max_memory,
-        max_seconds,
-        optimize,
-        network if isinstance(network, Network) else read_network(network),
-        stored_times(kernel_times, state_dir).text if mode == "auto" else None,
-    )
+    options["image"], options["name"] = description, options.get("name") or _default_name(model)
+    options.setdefault("network", NETWORK)
+    if options.get("mode", "auto") == "auto":
+        options["kernel_times"] = stored_times(options.get("kernel_times"), options.get("state_dir"))
+    else:
+        options.pop("kernel_times", None)
+    chosen = CompileOptions(**options)
     samples = to_float32(calibration, "calibration")
-    imported = _import(model, samples, output, output_name)
+    imported = _import(model, samples, options.get("output"), options.get("output_name"))
     entry = InputDescription(imported.input_name, imported.input_shape)
     samples = as_batch(samples, entry, "calibration")
     if description is not None:
         description.check_shape(imported.input_shape)
-    options = options.for_end(imported.policy, int(np.prod(imported.graph.output_shape)), imported.classes)
-    _check_graph(imported, options)
+    document = chosen.document(imported.policy.output, imported.classes)
+    _check_graph(imported, chosen.name, document)
+    tracer = options.get("tracer")
     traces = None if tracer is None else tracer.over(samples)
-    with native_errors(options.name):
+    with native_errors(chosen.name):
         native = interruptible(
             lambda: _native.NativeModel.compile(
-                imported.graph.document, imported.graph.tensors, samples, options.document(), progress, traces
+                imported.graph.document, imported.graph.tensors, samples, document, options.get("progress"), traces
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)
-    if options.input_range is not None:
+    if (stated := options.get("input_range")) is not None:
         made = compiled.report()["calibration"]["inputs_made"]
-        if (sentence := sentence_on(samples, options.input_range, made)) is not None:
+        if (sentence := sentence_on(samples, stated, made)) is not None:
             compiled.notes = (*compiled.notes, sentence)
             if not made:
                 warnings.warn(f"{compiled.name}: {sentence}", PrecisionWarning, stacklevel=2)
@@ -542,12 +431,12 @@ def _import(model: object, samples: NDArray[np.float32], output: str | None, out
     return import_model(model, output, output_name)
 
 
-def _check_graph(imported: ImportedModel, options: CompileOptions) -> None:
+def _check_graph(imported: ImportedModel, name: str, options: str) -> None:
     """Refuse what no sample could change, with every reason, before samples are run."""
     from lanner.onnx import check_graph
 
-    with native_errors(options.name):
-        error = check_graph(imported.graph, options.document()).error()
+    with native_errors(name):
+        error = check_graph(imported.graph, options).error()
     if error is not None:
         raise error
 
@@ -558,6 +447,9 @@ def _default_name(model: object) -> str:
     graph = getattr(model, "graph", None)
     return getattr(graph, "name", "") or "model"
 
+
+#: The network between the parties that a model is compiled for where none is given.
+NETWORK = "lan"
 
 _TORCH_MODULE = "torch.nn.modules.module.Module"
 

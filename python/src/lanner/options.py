@@ -1,20 +1,27 @@
-"""The choices of a model's owner: the mode, and what the client learns."""
+"""The choices of a model's owner: the mode, what the client learns, and everything else that `lanner.compile` is asked.
+
+Each is declared here and nowhere else in Python; the native compiler checks what is chosen.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypedDict, Unpack
 
-from lanner.errors import MisuseError
-from lanner.heads import Policy
+from lanner import _native
+from lanner.errors import native_errors
 from lanner.images import ImageDescription
-from lanner.kernel_times import KernelTimes
-from lanner.limits import limits_document
-from lanner.network import LOOPBACK, Network
-from lanner.precision import check_kept_bits, parse_precision
-from lanner.wording import counted
+from lanner.kernel_times import KernelTimes, stored_times
+from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document, parse_bytes
+from lanner.network import LOOPBACK, Network, read_network
+from lanner.option import Flag, Option, declared, document_of
+from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
+from lanner.tracing import Tracer
 
 #: Modes that take every network. In ``auto`` the planner chooses, for the whole and for each layer.
 INTERACTIVE_MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
@@ -35,8 +42,348 @@ OUTPUTS = ("label", "probability", "top-k", "logits", "value")
 #: session of 16; seconds from the input to the result; bytes of a prediction, with its share; memory of both parties.
 OBJECTIVES = ("latency", "online", "bytes", "memory")
 
-#: The most decimal digits that ``probability`` reveals, or ``value`` is rounded to.
-MAX_DIGITS = 6
+
+def read_range(text: str) -> tuple[float, float]:
+    """Read ``LOW,HIGH``.
+
+    Raises:
+        ArgumentTypeError: If the text is no such thing.
+    """
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not LOW,HIGH, as 0,1 is") from None
+    return low, high
+
+
+class CompileKeywords(TypedDict, total=False):
+    """The options of `lanner.compile`, each with its type and what is said of it where."""
+
+    mode: Annotated[
+        str,
+        Option(
+            "One of gazelle, falcon, cheetah, tabula, spectral, auto. In ``auto`` the planner compares all of them, "
+            "and mixtures in which each layer follows another, by what a prediction takes over `network`, and takes "
+            "the best for `optimize`; results are exact. Mode ``spectral`` takes networks of sums and products alone, "
+            "such as those with squares for activations.",
+            default="auto",
+            flag=Flag(
+                "the protocols (default: auto, in which the planner takes what is best for each layer)",
+                choices=MODES,
+            ),
+        ),
+    ]
+    rounding: Annotated[
+        str | None,
+        Option(
+            "exact, which is the default, or faithful for mode ``cheetah``, or stochastic for mode ``tabula``; either "
+            "takes fewer bytes, goes with output ``label`` alone, and tells a client that repeats a query more than "
+            "its label; see SECURITY.md.",
+            flag=Flag(
+                "how values are rescaled (default: exact); faithful (mode cheetah) and stochastic (mode tabula) take "
+                "fewer bytes, go with output label alone, and tell a client that repeats a query more of the weights "
+                "than its label",
+                choices=ROUNDINGS,
+            ),
+        ),
+    ]
+    output: Annotated[
+        str | None,
+        Option(
+            "What the client learns: label, probability, top-k, logits or value. Where it is not given, the label; of "
+            "a network of one score without a sigmoid at its end, a regression, the value; of a map, as a segmentation "
+            "gives, and of as many numbers as the input has, as an autoencoder gives, the values. Of a final sigmoid "
+            "over several scores ``label`` is the list of the labels whose scores are above 0. ``logits`` are the "
+            "scores before a final softmax or sigmoid.",
+            flag=Flag(
+                "what the client learns (default: label; value of one score without a sigmoid at its end, of a map, "
+                "and of as many numbers as the input has)",
+                choices=OUTPUTS,
+            ),
+        ),
+    ]
+    output_name: Annotated[
+        str | None,
+        Option(
+            "Which of the file's outputs is computed, where there are several. The scores of a classifier that has its "
+            "label beside them, as scikit-learn's, need not be named.",
+            flag=Flag(
+                "which of the file's outputs is computed, of several",
+                metavar="NAME",
+            ),
+            at=None,
+        ),
+    ]
+    k: Annotated[
+        int,
+        Option(
+            "How many classes ``top-k`` reveals.",
+            default=1,
+            flag=Flag(
+                "how many classes top-k reveals",
+                metavar="K",
+                type=int,
+                outputs=("top-k",),
+            ),
+        ),
+    ]
+    digits: Annotated[
+        int | None,
+        Option(
+            "How many decimal digits ``probability`` reveals, 1 to 6, or 2 without it. The probability is that of a "
+            "softmax after the logits, whether the model ends in one or not. A ``value`` that a layer or a product "
+            "makes is rounded to so many, inside the protocol; without it, it is told as it is.",
+            flag=Flag(
+                "decimal digits of the probability, 1 to 6 (default: 2), or of a value (default: all)",
+                metavar="L",
+                type=int,
+                outputs=("probability", "value"),
+            ),
+        ),
+    ]
+    input_range: Annotated[
+        tuple[float, float] | None,
+        Option(
+            "The smallest and the largest value that an input may have, 0 between them; (0, 1) for pixels. Where the "
+            "samples cover less than a quarter of it, inputs of the compiler's own making join them, and `Model.notes` "
+            "says so, with a `PrecisionWarning` where there is no room for these. Where no range is given, twice the "
+            "range of the calibration samples is accepted, and the client learns it to the next step of 2^(1/8); of "
+            "features that differ much in size, of each the range to a power of two and the middle to a quarter of the "
+            "range.",
+            flag=Flag(
+                "what an input's values may be, as in --input-range=0,1 (default: twice the calibrated range, rounded "
+                "up)",
+                metavar="LOW,HIGH",
+                type=read_range,
+            ),
+            written=_range,
+        ),
+    ]
+    public_preprocessing: Annotated[
+        bool,
+        Option(
+            "Whether the constants in front of the first layer, such as the means and scales of a scaler, are "
+            "published exactly, for the client to apply in floating point.",
+            default=False,
+            flag=Flag(
+                "publish the constants in front of the first layer (a scaler's means and scales) for the client to "
+                "apply",
+            ),
+        ),
+    ]
+    precision: Annotated[
+        str | int | None,
+        Option(
+            "What scores may be off by on the calibration samples, as a percentage of the range of their sample's "
+            'scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it '
+            "is not given, it is 0.5%, or 20% for ``logits`` of mode ``spectral``, where all bits are used that the "
+            "cheapest plaintext moduli have room for. ``model.precision`` tells what is reached.",
+            flag=Flag(
+                "what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
+                f"activations, as in --precision 12 (default: {DEFAULT}%; for logits of mode spectral "
+                f"{DEFAULT_WITHOUT_RESCALES}%)",
+                metavar="P",
+            ),
+        ),
+    ]
+    kept_bits: Annotated[
+        int | None,
+        Option(
+            "For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16, its sign and room for "
+            "twice the calibrated range among them: preparation takes about half as long with each bit less. Inputs "
+            "and weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner "
+            "evaluate --bits` tells what accuracy is left.",
+            flag=Flag(
+                f"bits that each lookup of mode tabula keeps of a value, {KEPT_BITS[0]} to {KEPT_BITS[1]}: preparation "
+                "takes about half as long with each bit less, and `lanner evaluate --bits` tells the accuracy "
+                "(default: what --precision takes)",
+                metavar="K",
+                type=int,
+            ),
+        ),
+    ]
+    allow_imprecise: Annotated[
+        bool,
+        Option(
+            "Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.",
+            default=False,
+            flag=Flag(
+                "take the network with the most bits where --precision is missed",
+            ),
+        ),
+    ]
+    replace_relu: Annotated[
+        bool,
+        Option(
+            "For mode ``spectral``, put the quadratic that fits it best on the calibration samples, a square between "
+            "layers, in the place of every ReLU. `predict_float` remains the network with its ReLUs.",
+            default=False,
+            flag=Flag(
+                "mode spectral: put the quadratic that fits it best on the calibration samples in the place of every "
+                "ReLU",
+            ),
+        ),
+    ]
+    proved_ranges: Annotated[
+        bool,
+        Option(
+            "Let no accepted input take a value out of its ring: every result is right or saturated, and a network for "
+            "which no rings prove that is refused. Modes ``gazelle``, ``falcon`` and ``tabula`` do so as far as rings "
+            "have room; in modes ``cheetah`` and ``auto`` it takes larger rings and upper bounds, and a prediction "
+            "more bytes.",
+            default=False,
+            flag=Flag(
+                "let no accepted input take a value out of its ring, or refuse the model: results are right or "
+                "saturated; takes more bytes in modes cheetah and auto",
+            ),
+        ),
+    ]
+    reveal_saturation: Annotated[
+        bool,
+        Option(
+            "For outputs ``logits`` and ``value``, let the client learn in one bit beside the result whether any "
+            "activation reached an upper bound of the compiler's own (`Prediction.saturated`): where none did, the "
+            "result is the one that calibration vouches for. A client that asks about many inputs learns more of the "
+            "weights from it. Refused where nothing can saturate, and where some sums are not proved to fit.",
+            default=False,
+            flag=Flag(
+                "output logits or value: let the client learn in one bit whether any activation reached an upper bound "
+                "of the compiler's own, so that the result may be another than the model's; tells more of the weights",
+            ),
+        ),
+    ]
+    batch: Annotated[
+        int,
+        Option(
+            "For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds, packed "
+            "into the same ciphertexts: a power of two. Places that a request leaves empty hold zeros, and take as "
+            "long.",
+            default=1,
+            flag=Flag(
+                "modes gazelle, cheetah, auto and spectral: samples that a request holds, packed into the same "
+                "ciphertexts, a power of two (default: 1)",
+                metavar="N",
+                type=int,
+            ),
+        ),
+    ]
+    optimize: Annotated[
+        str | None,
+        Option(
+            "For mode ``auto``, what is to be least: ``latency``, the seconds of a prediction, offline and online, "
+            "with its share of the set-up in a session of 16, as where it is not given; ``online``, the seconds from "
+            "the input to the result; ``bytes`` of a prediction, with its share; or ``memory``, what both parties "
+            "hold.",
+            flag=Flag(
+                "mode auto: what is to be least over --network (default: latency, the seconds of a prediction with its "
+                "share of the set-up; online counts from the input to the result)",
+                choices=OBJECTIVES,
+            ),
+            at=("auto", "optimize"),
+        ),
+    ]
+    image: Annotated[
+        ImageDescription | str | Path | None,
+        Option(
+            "How a PNG or JPEG becomes an input: a description, or the path of its TOML file.",
+            flag=Flag(
+                "how a PNG or JPEG becomes an input: channels, size, resize, scale, mean, std, invert",
+                metavar="S.toml",
+                type=Path,
+            ),
+            written=_image,
+        ),
+    ]
+    classes: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Names of the classes, one for each; those in the file where they are not given. One score has two "
+            "classes.",
+            flag=Flag(
+                "the classes' names, one a line",
+                metavar="F.txt",
+                type=Path,
+            ),
+            written=list,
+        ),
+    ]
+    max_memory: Annotated[
+        str | int | None,
+        Option(
+            "Bytes that either party may hold for a session with one prediction, the server's model included, as a "
+            'number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have '
+            "limits of their own.",
+            flag=Flag(
+                "what either party may hold for a prediction, the server's model included, as in 12GB (default: "
+                f"{DEFAULT_MEMORY})",
+                metavar="SIZE",
+            ),
+            at=("limits", "memory"),
+            written=parse_bytes,
+        ),
+    ]
+    max_seconds: Annotated[
+        int | None,
+        Option(
+            "Seconds that both parties together may compute on one core, very roughly; 1800 where it is not given.",
+            flag=Flag(
+                "what both parties together may compute, in seconds of one core, very roughly (default: "
+                f"{DEFAULT_SECONDS})",
+                metavar="S",
+                type=int,
+            ),
+            at=("limits", "seconds"),
+            written=_seconds,
+        ),
+    ]
+    name: Annotated[
+        str | None,
+        Option(
+            "The name on the server; the file's name without its suffix where it is not given.",
+        ),
+    ]
+    network: Annotated[
+        str | Network,
+        Option(
+            "For mode ``auto``, the network between the parties: ``loopback``, ``lan``, ``wan``, a TOML file, or a "
+            "`Network`.",
+            default="lan",
+            at=("auto", "network"),
+            written=_profile,
+        ),
+    ]
+    state_dir: Annotated[
+        str | Path | None,
+        Option(
+            "Where this machine's table of kernel times is, for mode ``auto``: the one that ``lanner doctor "
+            "--calibrate`` left, else that of an earlier estimate. Without either the package's is used: compiling "
+            "measures nothing, and one table gives one plan. The model's owner finds in `Model.report` which it was.",
+            at=None,
+        ),
+    ]
+    kernel_times: Annotated[
+        str | Path | KernelTimes | None,
+        Option(
+            "For mode ``auto``, another table; see `lanner.estimate`.",
+            at=("auto", "kernels"),
+            written=_table,
+        ),
+    ]
+    progress: Annotated[
+        Callable[[str], None] | None,
+        Option(
+            "Hears the name of each stage as it begins.",
+            at=None,
+        ),
+    ]
+    tracer: Annotated[
+        Tracer | None,
+        Option(
+            "What runs the networks that are tried on the calibration samples, such as `lanner.ray.Tracer`; this "
+            "machine's cores where it is None.",
+            at=None,
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,199 +412,78 @@ class Protocols:
         """The output policy for what would reveal `wanted`: rounding that is not exact goes with ``label`` alone."""
         return wanted if self.rounding in (None, "exact") else "label"
 
+    def keywords(self, **others: Unpack[CompileKeywords]) -> CompileKeywords:
+        """The same as options of `lanner.compile`, with others."""
+        own = CompileKeywords(
+            mode=self.mode,
+            rounding=self.rounding,
+            precision=self.precision,
+            kept_bits=self.kept_bits,
+            network=self.network,
+            batch=self.batch,
+            kernel_times=self.kernel_times,
+        )
+        return {**own, **others}
 
-@dataclass(frozen=True, slots=True)
+
 class CompileOptions:
     """What a model is compiled for.
 
     Attributes:
-        name: The model's name on the server.
-        mode: One of `MODES`; in ``auto`` the planner chooses.
-        output: One of `OUTPUTS`; None for what the network's end suggests.
-        k: How many classes ``top-k`` reveals.
-        digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`, None for 2; and to how many
-            ``value`` rounds, None for all that it has.
-        classes: The names of the classes in the order of the outputs.
-        image: How a picture becomes an input.
-        rounding: One of `ROUNDINGS`: results that are ``exact``, as they are for None, equal the fixed-point reference
-            in every integer. ``faithful``, of mode ``cheetah``, takes fewer bytes and goes with output ``label``
-            alone: whether a value is rounded up depends on the client's own random share, so a client that repeats a
-            query learns more of the weights than one label tells. ``stochastic``, of mode ``tabula``, takes fewer
-            bytes, too, and goes with ``label`` alone: values are rounded up as often as their fraction says, by
-            numbers that the client does not know; the last rescale is exact.
-        input_range: The smallest and the largest value that an input may have, 0 between them. None takes twice the
-            range of the calibration samples, of which the client then learns.
-        public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
-            scaler, are published exactly, for the client to apply in floating point. Not with `input_range`.
-        precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
-            activations. None is 0.5%, or 20% for ``logits`` of mode ``spectral``.
-        kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16; without a precision
-            inputs and weights then have as many, and 8 at least. None keeps what the precision takes.
-        allow_imprecise: Whether a network that misses the precision asked for is taken, too.
-        replace_relu: For mode ``spectral``, whether every ReLU gives way to the quadratic that fits it best on the
-            calibration samples.
-        reveal_saturation: For outputs ``logits`` and ``value``, whether the client learns in one bit whether any
-            activation reached an upper bound of the compiler's own.
-        proved_ranges: Whether no accepted input may take a value out of its ring, in any mode, and what has no proof of
-            that is refused.
-        batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds: a power
-            of two.
-        max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
-        max_seconds: Seconds that both parties together may compute on one core, very roughly.
-        optimize: For mode ``auto``, one of `OBJECTIVES`.
-        network: For mode ``auto``, what lies between the parties.
-        kernels: For mode ``auto``, a table of what operations take, as JSON; None for the one that comes with the
-            package.
+        chosen: The options that were given.
     """
 
-    name: str
-    mode: str = "auto"
-    output: str | None = None
-    k: int = 1
-    digits: int | None = None
-    classes: Sequence[str] | None = None
-    image: ImageDescription | None = None
-    rounding: str | None = None
-    input_range: tuple[float, float] | None = None
-    public_preprocessing: bool = False
-    precision: str | int | None = None
-    kept_bits: int | None = None
-    allow_imprecise: bool = False
-    replace_relu: bool = False
-    reveal_saturation: bool = False
-    proved_ranges: bool = False
-    batch: int = 1
-    max_memory: str | int | None = None
-    max_seconds: int | None = None
-    optimize: str | None = None
-    network: Network = LOOPBACK
-    kernels: str | None = None
-
-    def __post_init__(self) -> None:
-        check_mode(self.mode)
-        if self.optimize is not None:
-            _check_choice("optimize", self.optimize, OBJECTIVES)
-            if self.mode != "auto":
-                raise MisuseError(
-                    f"only mode auto has something to choose, and the mode is {self.mode}",
-                    where="optimize",
-                    fix="compile with mode auto, or leave it out",
-                )
-        if self.rounding is not None:
-            _check_choice("rounding", self.rounding, ROUNDINGS)
-        if self.output not in (None, "labels"):
-            _check_choice("output", str(self.output), OUTPUTS)
-        if self.k < 1:
-            raise MisuseError(f"k is {self.k}", fix="give 1 or more")
-        if self.digits is not None and not 1 <= self.digits <= MAX_DIGITS:
-            raise MisuseError(f"digits is {self.digits}", fix=f"give 1 to {MAX_DIGITS}")
-        if self.input_range is not None:
-            _check_range(self.input_range)
-            if self.public_preprocessing:
-                raise MisuseError("public preprocessing goes with no stated input range", fix="give one of the two")
-        if self.precision is not None:
-            parse_precision(self.precision)
-        self._check_of_one_mode()
-        limits_document(self.max_memory, self.max_seconds)
-
-    def _check_of_one_mode(self) -> None:
-        """Check what goes with one mode alone."""
-        if self.kept_bits is not None:
-            check_kept_bits(self.kept_bits)
-            if self.mode != "tabula":
-                raise MisuseError(
-                    f"bits are kept by the lookups of mode tabula alone, and the mode is {self.mode}",
-                    fix="compile with mode tabula, or give a precision instead",
-                )
-        if self.replace_relu and self.mode != "spectral":
-            raise MisuseError(
-                f"ReLUs are replaced for mode spectral alone, and the mode is {self.mode}",
-                fix="compile with mode spectral, or leave the ReLUs as they are",
-            )
-        if not isinstance(self.batch, int) or self.batch < 1 or self.batch & (self.batch - 1):
-            raise MisuseError(f"a request holds no {self.batch} samples", fix="give a power of two, such as 16")
-        if self.batch > 1 and self.mode not in PACKING_MODES:
-            raise MisuseError(
-                f"mode {self.mode} takes samples one by one",
-                fix=f"compile with mode {', '.join(PACKING_MODES[:-1])} or {PACKING_MODES[-1]}, or without a batch",
-            )
-
-    def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:
-        """The options for a network's end.
-
-        Args:
-            policy: What follows from `output` and the end.
-            scores: Its number of scores.
-            named: The names that the network's file gives its classes; those of `classes` come before them.
+    def __init__(self, **chosen: Unpack[CompileKeywords]) -> None:
+        """Check the options that the network has no say in.
 
         Raises:
-            MisuseError: If k is larger than the number of scores, or there is not a name for each class.
+            MisuseError: If they are none, or do not go together.
+            TypeError: If there is no option of a name.
         """
-        if policy.output == "top-k" and self.k > scores:
-            raise MisuseError(f"k is {self.k}, and the model has {counted(scores, 'score')}", fix=f"give 1 to {scores}")
-        return replace(self, output=policy.output, classes=self._names(policy, scores, named))
+        unknown = next((name for name in chosen if name not in OPTIONS), None)
+        if unknown is not None:
+            raise TypeError(f"compile() got an unexpected keyword argument {unknown!r}")
+        self.chosen = chosen
+        with native_errors():
+            _native.check_options(self.document())
 
-    def document(self) -> str:
-        """The options as the JSON text that the native compiler takes; the output is ``label`` where none is chosen."""
-        return json.dumps(
-            {
-                "mode": self.mode,
-                "rounding": self.rounding,
-                "output": self.output or "label",
-                "k": self.k,
-                "digits": self.digits,
-                "classes": None if self.classes is None else list(self.classes),
-                "image": None if self.image is None else self.image.document(),
-                "name": self.name,
-                "precision": None if self.precision is None else parse_precision(self.precision),
-                "kept_bits": self.kept_bits,
-                "allow_imprecise": self.allow_imprecise,
-                "replace_relu": self.replace_relu,
-                "reveal_saturation": self.reveal_saturation,
-                "proved_ranges": self.proved_ranges,
-                "batch": self.batch,
-                "input_range": None if self.input_range is None else list(map(float, self.input_range)),
-                "public_preprocessing": self.public_preprocessing,
-                "limits": limits_document(self.max_memory, self.max_seconds),
-                "auto": {"optimize": self.optimize, "network": self.network.profile, "kernels": self.kernels},
-            }
-        )
+    @property
+    def name(self) -> str:
+        """The model's name on the server."""
+        return self.chosen.get("name") or ""
 
-    def _names(self, policy: Policy, scores: int, named: Sequence[str] | None) -> list[str] | None:
-        if policy.output == "value":
-            if self.classes is not None:
-                raise MisuseError(
-                    "a model with output value has no classes to name",
-                    fix="leave the class names out, or choose output label if the output is no map",
-                )
-            return None
-        # One score tells two classes apart.
-        count = max(scores, 2)
-        if self.classes is not None and len(self.classes) != count:
-            raise MisuseError(
-                f"there are {len(self.classes)} class names", fix=f"the model has {count} classes: name each"
-            )
-        names = named if self.classes is None else self.classes
-        return None if names is None or len(names) != count else list(names)
+    def document(self, output: str | None = None, named: Sequence[str] | None = None) -> str:
+        """The options as the JSON text that the native compiler takes; what was not given is left to it.
+
+        Args:
+            output: The output policy that follows from the network's end; that of the options where it is None.
+            named: The names that the network's file gives its classes.
+        """
+        document = document_of(OPTIONS, self.chosen)
+        document |= {} if output is None else {"output": output}
+        return json.dumps(document if named is None else {**document, "named": list(named)})
 
 
-def check_mode(mode: str) -> None:
-    """Check that there is a mode of this name.
-
-    Raises:
-        MisuseError: If there is none.
-    """
-    _check_choice("mode", mode, MODES)
+def _range(ends: Sequence[float]) -> list[float | str]:
+    """The ends of a range; as text where JSON has no such number."""
+    return [end if math.isfinite(end) else str(end) for end in ends]
 
 
-def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise MisuseError(f"{option} is {value!r}", fix=f"give one of {', '.join(known)}")
+def _image(given: ImageDescription | str | Path) -> dict[str, Any]:
+    return (given if isinstance(given, ImageDescription) else ImageDescription.read(Path(given))).document()
 
 
-def _check_range(limits: Sequence[float]) -> None:
-    usable = len(limits) == 2 and all(math.isfinite(limit) for limit in limits)
-    if not usable or not limits[0] <= 0 <= limits[1] or limits[0] == limits[1]:
-        raise MisuseError(
-            f"input_range is {tuple(limits)}", fix="give the smallest and the largest value, with 0 between them"
-        )
+def _seconds(given: int) -> int | None:
+    return limits_document(None, given)["seconds"]
+
+
+def _profile(given: str | Network) -> tuple[float, float] | None:
+    return (given if isinstance(given, Network) else read_network(given)).profile
+
+
+def _table(given: str | Path | KernelTimes) -> str | None:
+    return stored_times(given).text
+
+
+#: Each of them by its name.
+OPTIONS = declared(CompileKeywords)

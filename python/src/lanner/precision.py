@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from lanner.errors import MisuseError
 
 #: What is aimed at where nothing is asked: the largest error of a score, relative to the range of its sample's scores.
 DEFAULT = "0.5%"
@@ -15,46 +12,12 @@ DEFAULT = "0.5%"
 #: The same for logits of mode ``spectral``, where nothing is rescaled and every bit comes back behind each square.
 DEFAULT_WITHOUT_RESCALES = "20%"
 
-#: The fewest and the most bits that may be asked for.
-BITS = (6, 16)
-
 #: The fewest and the most bits that lookups of mode tabula may be asked to keep.
 KEPT_BITS = (3, 16)
-
-_FIX = f"give a percentage with its sign, as {DEFAULT}, or a whole number of bits from {BITS[0]} to {BITS[1]}"
 
 
 class PrecisionWarning(UserWarning):
     """A model does not reach the precision that is aimed at, or may not reach it in much of the stated input range."""
-
-
-def parse_precision(asked: str | int) -> dict[str, float]:
-    """What is asked as the native compiler takes it: a share called ``error``, or ``bits``.
-
-    Args:
-        asked: A percentage above 0% and below 100%, with its sign, or a number of bits.
-
-    Raises:
-        MisuseError: If it is neither.
-    """
-    text = str(asked).strip()
-    if re.fullmatch(r"[0-9]+(\.[0-9]*)?%", text):
-        error = float(text[:-1]) / 100
-        if 0 < error < 1:
-            return {"error": error}
-    elif re.fullmatch(r"[0-9]+", text) and BITS[0] <= int(text) <= BITS[1]:
-        return {"bits": int(text)}
-    raise MisuseError(f"precision is {asked!r}", fix=_FIX)
-
-
-def check_kept_bits(bits: int) -> None:
-    """Check that lookups can keep so many bits.
-
-    Raises:
-        MisuseError: If they cannot.
-    """
-    if not KEPT_BITS[0] <= bits <= KEPT_BITS[1]:
-        raise MisuseError(f"{bits} bits are to be kept", fix=f"give {KEPT_BITS[0]} to {KEPT_BITS[1]}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from lanner import _native
 from lanner.client import Client
 from lanner.errors import native_errors
+from lanner.kernel_times import KernelTimes
 from lanner.model import Model
 from lanner.options import CompileOptions
 from lanner.prediction import Prediction
@@ -241,7 +242,8 @@ def _compiled(mode: str, kernels: str | None = None) -> Model:
     tensors = {name: rng.standard_normal(shape, np.float32) / np.float32(8) for name, shape in WEIGHTS.items()}
     # Lookups take ten times as long as what stands in their place elsewhere.
     graph = _graph(pooled=mode != "tabula")
-    options = CompileOptions(mode, mode, "label", precision=PRECISION, input_range=(0, 1), kernels=kernels)
+    times = None if kernels is None else KernelTimes.of_text(kernels)
+    options = CompileOptions(name=mode, mode=mode, precision=PRECISION, input_range=(0, 1), kernel_times=times)
     with native_errors():
         return Model(_native.NativeModel.compile(json.dumps(graph), tensors, _samples(), options.document()))
 

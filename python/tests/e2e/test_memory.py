@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import lanner
+from bench.imagenet import imagenet_model
 from helpers.processes import Serving, serving
-from lanner.benchmarks.imagenet import imagenet_model
 
 SIDE = 160
 

@@ -147,6 +147,16 @@ def test_wheel_has_the_extras_of_the_project(wheel: Path) -> None:
     assert {"onnx", "train", "demo", "plots", "plot", "gateway"} <= set(metadata(wheel).get_all("Provides-Extra"))
 
 
+def test_wheel_holds_the_package_and_not_what_writes_pages_of_figures(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"lanner"}
+    kept = {Path(name).stem for name in names if name.startswith("lanner/benchmarks/")}
+    of_bench = {path.stem for path in (ROOT / "bench").glob("*.py")} - {"__init__", "cases"}
+    assert not kept & of_bench
+    assert {"cases", "kernel_times", "measure"} <= kept
+
+
 def test_clean_environment_has_nothing_of_onnx(installed: Installed) -> None:
     program = "import importlib.util, json; print(json.dumps({n: importlib.util.find_spec(n) is None for n in %r}))"
     code, absent, _ = installed.finished([str(installed.folder / "bin" / "python"), "-c", program % (NOT_THERE,)])

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from onnx import helper
 
 import lanner
+from bench.accuracy import accuracies, on_both_parties
 from helpers.data import DATA
 from helpers.models import make_model, save_model
-from lanner.benchmarks.accuracy import accuracies, on_both_parties
 from lanner.errors import InputError
 
 #: Scores of more than 64 bits.

@@ -27,8 +27,8 @@ def told(phase: PhaseEstimate | Phase) -> tuple[int, int]:
 
 def embedded(mode: str) -> lanner.Model:
     if mode == "spectral":
-        return compile_embedded("mnist_b", mode, output="logits")
-    return compile_embedded("mnist_d", mode)
+        return compile_embedded("mnist_b", mode=mode, output="logits")
+    return compile_embedded("mnist_d", mode=mode)
 
 
 @pytest.mark.parametrize("mode", marked(MODES, {"spectral"}))

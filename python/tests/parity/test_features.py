@@ -194,7 +194,15 @@ def test_limits_of_features_follow_from_the_document() -> None:
         "centres": [0, 640],
         "preprocessing": {"factors": [-2.0, 1.0], "terms": [1.0, 0.0]},
     }
-    document = {"name": "x", "shape": [4, 2], "scale": {"grid": 8}, "low": -8, "high": 16, "features": features}
+    document = {
+        "name": "x",
+        "shape": [4, 2],
+        "scale": {"grid": 8},
+        "low": -8,
+        "high": 16,
+        "features": features,
+        "modulus": 114_689,
+    }
     entry = InputDescription.from_document(document)
     assert entry.features is not None
     assert entry.features.low == (-15.5, 158.0)

@@ -7,8 +7,8 @@ import onnxruntime
 import pytest
 
 import lanner
+from bench.imagenet import NETWORKS, imagenet_model
 from helpers.times import marked
-from lanner.benchmarks.imagenet import NETWORKS, imagenet_model
 
 #: The smallest images that each network's pools leave something of.
 SIDES = {"alexnet": 64}

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from bench.accuracy import accuracies, on_both_parties
 from helpers.data import DATA
-from lanner.benchmarks.accuracy import accuracies, on_both_parties
 from lanner.benchmarks.drawn import lenet_graph, tabula_resnet34_graph, tabula_vgg16_graph
 from lanner.benchmarks.graphs import Drawn
 from lanner.benchmarks.networks import drawn

@@ -35,7 +35,7 @@ def test_digits_are_classified_alike_by_float_and_fixed_point(name: str) -> None
 @pytest.mark.parametrize("mode", ["auto", "falcon", "cheetah"])
 @pytest.mark.parametrize("name", marked(["mnist_c", "mnist_d"], {"mnist_d"}))
 def test_every_integer_of_the_secure_run_equals_the_reference(name: str, mode: str) -> None:
-    model = compile_embedded(name, mode, output="logits", rounding="exact")
+    model = compile_embedded(name, mode=mode, output="logits", rounding="exact")
     x = load_digits("test")[0][:5]
     integers, _ = model.predict_integers(x)
     for sample, expected in zip(x, integers, strict=True):

@@ -123,6 +123,16 @@ CASES: dict[str, Callable[[], Case]] = {
     "leaky_relu beyond slopes of fixed point": lambda: ([node("LeakyRelu", alpha=-0.5)], {}),
     "slopes by channel": lambda: ([node("PRelu", "slope")], constants(slope=[[[0.25]], [[-0.5]], [[1.5]]])),
     "slopes by column": lambda: ([node("PRelu", "slope")], constants(slope=np.linspace(0, 0.5, 9))),
+    "slopes by channel as Keras writes them": lambda: (
+        [
+            helper.make_node("Relu", ["x"], ["r"], name="r"),
+            helper.make_node("Neg", ["x"], ["n"], name="n"),
+            helper.make_node("Relu", ["n"], ["s"], name="s"),
+            helper.make_node("Mul", ["s", "slope"], ["m"], name="m"),
+            at("r", "Add", "m"),
+        ],
+        constants(slope=[[[-0.25]], [[0.5]], [[-1.5]]]),
+    ),
     "abs": lambda: ([node("Abs")], {}),
     "hard sigmoid": lambda: ([node("HardSigmoid", alpha=0.7, beta=0.4)], {}),
     "hard swish": lambda: (

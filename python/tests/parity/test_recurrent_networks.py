@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import lanner
-from lanner.benchmarks.recurrent import NETWORKS, Recurrent, load_recurrent
+from bench.recurrent import NETWORKS, Recurrent, load_recurrent
 from lanner.errors import InputError
 
 DATA = Path(os.environ.get("LANNER_DATA") or Path(__file__).parents[4] / "shared" / "data")

@@ -222,7 +222,7 @@ def test_what_cannot_saturate_or_may_wrap_refuses_the_bit() -> None:
 
 def test_proofs_cost_no_precision() -> None:
     # No ring has room for proofs behind two squares: a lookup that is calibrated reaches what is asked.
-    model = compile_embedded("mnist_a", "tabula", "logits")
+    model = compile_embedded("mnist_a", mode="tabula", output="logits")
     assert model.precision is not None
     assert model.precision.is_met
     # It says so.

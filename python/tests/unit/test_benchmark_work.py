@@ -1,4 +1,4 @@
-"""What a network computes is counted by hand, and drawn as it was measured."""
+"""What a network computes is counted by hand."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import pytest
 
 import lanner
 from lanner.benchmarks.machine import forget_peaks, peak_memory
-from lanner.benchmarks.plot import draw, points
 from lanner.benchmarks.work import counted_work, multiply_accumulates, rectified
 from lanner.datasets import load_digits
 from lanner.embedded import compile_embedded
-from lanner.errors import LannerError
 
 NETWORK = {
     "input": {"shape": [4, 8, 8]},
@@ -26,12 +24,6 @@ NETWORK = {
 }
 
 
-def row(name: str, count: float, **others: object) -> dict[str, object]:
-    kinds = {"linear": {"count": 1000 * count, "seconds": 2.0, "bytes": 5e6}}
-    work = {**kinds, "activation": {"count": count, "seconds": 1.0, "bytes": 3e6}}
-    return {"name": name, "mode": "cheetah", "network": "loopback", "rounding": "exact", "work": work, **others}
-
-
 def test_products_of_weights_and_values_are_counted_by_output() -> None:
     assert multiply_accumulates(NETWORK) == 6 * 4 * 4 * 2 * 9 + 10 * 96
 
@@ -42,38 +34,13 @@ def test_values_of_relus_are_counted() -> None:
 
 @pytest.mark.parametrize("mode", ["cheetah", "tabula"])
 def test_steps_are_those_of_layers_or_of_activations_by_their_protocols(mode: str) -> None:
-    model = compile_embedded("mnist_d", mode, output="logits")
+    model = compile_embedded("mnist_d", mode=mode, output="logits")
     layers = lanner.run(model, load_digits("test")[0][0]).layers
     work = counted_work(model, [layers])
     linear = [layer for layer in layers if layer.protocol.endswith((".conv", ".fc"))]
     assert work["linear"]["bytes"] == sum(layer.bytes for layer in linear) > 0
     assert work["linear"]["bytes"] + work["activation"]["bytes"] == sum(layer.bytes for layer in layers)
     assert work["relu"]["count"] == 16 * 12 * 12 + 16 * 4 * 4 + 100
-
-
-def test_points_are_costs_of_one_from_the_smallest_network_on() -> None:
-    rows = [
-        row("large", 1e6),
-        row("small", 1e3),
-        row("small", 1e3, network="wan"),
-        row("small", 1e3, rounding="faithful"),
-        row("small", 1e3, mode="gazelle"),
-        {**row("old", 1.0), "work": None},
-    ]
-    drawn = points(rows, "cheetah", "activation", "seconds", 1e6)
-    assert [(point.name, point.count, point.cost) for point in drawn] == [("small", 1e3, 1e3), ("large", 1e6, 1.0)]
-    assert points(rows, "cheetah", "linear", "bytes", 1e3)[0].cost == 5e3
-
-
-def test_the_same_rows_are_the_same_plot(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    plots = [tmp_path / name for name in ("a.svg", "b.svg")]
-    for plot in plots:
-        draw([row("small", 1e3), row("large", 1e6)], "cheetah", plot)
-    first, second = (plot.read_text(encoding="utf-8") for plot in plots)
-    assert first == second
-    with pytest.raises(LannerError, match="no row"):
-        draw([], "cheetah", tmp_path / "c.svg")
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells of memory")

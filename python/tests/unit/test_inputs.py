@@ -18,22 +18,23 @@ from lanner.inputs import (
 )
 from lanner.manifest import InputDescription, Manifest
 
-ENTRY = InputDescription("image", (1, 2, 3), -2.0, 2.0)
-
 
 def manifest(image: str = "null") -> Manifest:
     return Manifest.parse(
         '{"name": "tiny", "mode": "gazelle", "output": "label", "classes": null, "commitment": "00", '
         f'"image": {image}, '
         '"plan": {}, "network": {"input": '
-        '{"name": "image", "shape": [1, 2, 3], "scale": {"grid": -8}, "low": -4, "high": 4}}}'
+        '{"name": "image", "shape": [1, 2, 3], "scale": {"grid": -8}, "low": -4, "high": 4, "modulus": 114689}}}'
     )
+
+
+ENTRY = manifest().input
 
 
 def test_a_calibrated_range_is_in_units_of_the_grid_and_a_stated_one_is_itself() -> None:
     assert manifest().input == InputDescription("image", (1, 2, 3), -2.0, 2.0, 0.5)
     stated = {"low": -0.1, "high": 1.0, "steps": 255}
-    document = {"name": "x", "shape": [4], "scale": {"stated": stated}, "low": -23, "high": 232}
+    document = {"name": "x", "shape": [4], "scale": {"stated": stated}, "low": -23, "high": 232, "modulus": 114_689}
     assert InputDescription.from_document(document) == InputDescription("x", (4,), -0.1, 1.0, (1.0 + 0.1) / 255)
 
 

@@ -1,11 +1,10 @@
 //! `max(x, 0)`.
 
-use super::{Elementwise, FixedElementwise, Part, Wanted};
-use crate::network::FixedOp;
+use super::Elementwise;
 
-/// [`Op::Relu`](crate::Op::Relu) and [`FixedOp::Relu`].
+/// [`Op::Relu`](crate::Op::Relu).
 #[derive(Debug)]
-pub(crate) struct Relu;
+pub struct Relu;
 
 impl Elementwise for Relu {
     fn eval(&self, x: f32) -> f32 {
@@ -18,15 +17,5 @@ impl Elementwise for Relu {
 
     fn is_homogeneous(&self) -> bool {
         true
-    }
-
-    fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
-        Ok(vec![Part::exact(FixedOp::Relu, wanted.scale)])
-    }
-}
-
-impl FixedElementwise for Relu {
-    fn eval(&self, x: i128) -> i128 {
-        x.max(0)
     }
 }

@@ -33,12 +33,12 @@
 mod op;
 mod shape;
 
+use lanner_network::CompileError;
+use lanner_network::version::check_version;
 use serde::{Deserialize, Serialize};
 
-use crate::CompileError;
-pub(crate) use op::MAX_INPUTS;
 pub use op::Op;
-pub(crate) use shape::{Shapes, conv_geometry, infer, infer_added};
+pub use shape::{Shapes, conv_geometry, infer, infer_added};
 
 /// The version of the format that this build reads and writes.
 pub const FORMAT_VERSION: u32 = 2;
@@ -128,21 +128,4 @@ impl Graph {
 
 fn unreadable(reason: &serde_json::Error) -> CompileError {
     CompileError::Json { what: "graph", reason: reason.to_string() }
-}
-
-/// Names a version mismatch before the fields of another version fail to parse.
-pub(crate) fn check_version(what: &'static str, known: &[u32], json: &str) -> Result<(), CompileError> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        format_version: u32,
-    }
-    let versioned: Versioned = serde_json::from_str(json)
-        .map_err(|reason| CompileError::Json { what, reason: reason.to_string() })?;
-    match versioned.format_version {
-        found if known.contains(&found) => Ok(()),
-        found => {
-            let expected = known.last().copied().unwrap_or_default();
-            Err(CompileError::FormatVersion { what, found, expected })
-        }
-    }
 }

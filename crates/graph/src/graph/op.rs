@@ -1,5 +1,6 @@
 //! The operators of the float graph.
 
+use lanner_network::MAX_INPUTS;
 use serde::{Deserialize, Serialize};
 
 use crate::elementwise::{Clip, Elementwise, Function, LeakyRelu, Ramp, Relu, Square};
@@ -174,7 +175,8 @@ impl Op {
     }
 
     /// The operator if each element of its output depends on the input element at its place alone, by one rule for all places.
-    pub(crate) fn elementwise(&self) -> Option<&dyn Elementwise> {
+    #[must_use]
+    pub fn elementwise(&self) -> Option<&dyn Elementwise> {
         self.entry().1
     }
 
@@ -197,10 +199,8 @@ impl Op {
     }
 
     /// Whether the operator is a layer with weights in fixed point.
-    pub(crate) const fn is_linear(&self) -> bool {
+    #[must_use]
+    pub const fn is_linear(&self) -> bool {
         matches!(self, Self::Conv { .. } | Self::MatMul { .. })
     }
 }
-
-/// More values than any real Concat joins.
-pub(crate) const MAX_INPUTS: usize = 1024;

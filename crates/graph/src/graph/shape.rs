@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use lanner_network::product::Matrices;
+use lanner_network::tensor::element_count;
+use lanner_network::window::MAX_AXIS;
+use lanner_network::{CompileError, ConvGeometry, Tensor, Tensors, Window, movement};
+
 use super::{Graph, Node, Op};
-use crate::CompileError;
-use crate::movement;
-use crate::product::Matrices;
-use crate::tensor::{Tensor, Tensors, element_count};
-use crate::window::{ConvGeometry, MAX_AXIS, Window};
 
 /// The largest number of elements of one value.
 const MAX_ELEMENTS: usize = 1 << 26;
 
 /// The shape of every value by name.
-pub(crate) type Shapes = BTreeMap<String, Vec<usize>>;
+pub type Shapes = BTreeMap<String, Vec<usize>>;
 
 /// Checks names, order and arity, and infers the shape of every value.
-pub(crate) fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileError> {
+///
+/// # Errors
+/// [`CompileError`] naming the first node that does not fit.
+pub fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileError> {
     graph.check_version()?;
     graph.check_attributes()?;
     let [input] = graph.inputs.as_slice() else {
@@ -43,11 +46,10 @@ pub(crate) fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileE
 }
 
 /// Infers the shapes of nodes that were added to a graph whose other shapes are known, in order.
-pub(crate) fn infer_added(
-    added: &[Node],
-    shapes: &mut Shapes,
-    tensors: &Tensors,
-) -> Result<(), CompileError> {
+///
+/// # Errors
+/// [`CompileError`] naming the first node that does not fit.
+pub fn infer_added(added: &[Node], shapes: &mut Shapes, tensors: &Tensors) -> Result<(), CompileError> {
     for node in added {
         let shape = node_shape(node, shapes, tensors)?;
         check_size(&node.name, &shape)?;
@@ -57,7 +59,10 @@ pub(crate) fn infer_added(
 }
 
 /// The parts of a convolution's geometry that its weight tensor fixes.
-pub(crate) fn conv_geometry(node: &Node, tensors: &Tensors) -> Result<Option<ConvGeometry>, CompileError> {
+///
+/// # Errors
+/// [`CompileError`] if the weight tensor is missing or has another rank.
+pub fn conv_geometry(node: &Node, tensors: &Tensors) -> Result<Option<ConvGeometry>, CompileError> {
     let Op::Conv { weight, strides, pads, dilations, groups, .. } = &node.op else { return Ok(None) };
     let &[out_channels, _, height, width] = tensors.of_node(&node.name, weight)?.shape() else {
         return Err(mismatch(

@@ -1,13 +1,12 @@
 //! An average over real elements alone has a smaller divisor where a window reaches into padding. It is an average over whole
 //! windows times a factor for each place.
 
+use lanner_network::kernel::fold_windows;
+use lanner_network::shape::area;
+use lanner_network::{CompileError, Tensor, Window};
+
 use super::Draft;
-use crate::CompileError;
-use crate::float::area;
 use crate::graph::{Node, Op, infer};
-use crate::kernel::fold_windows;
-use crate::tensor::Tensor;
-use crate::window::Window;
 
 /// Makes every `AveragePool` count its padding; a `MulConstant` behind it, which keeps the node's name, makes up for it.
 pub(super) fn count_padding(draft: &mut Draft) -> Result<(), CompileError> {

@@ -1,10 +1,10 @@
 //! Batch normalisation at inference is a constant factor and a constant term per channel.
 
+use lanner_network::{CompileError, Tensor};
+
 use super::Draft;
-use crate::CompileError;
 use crate::float::batch_norm_affine;
 use crate::graph::{Node, Op, infer};
-use crate::tensor::Tensor;
 
 /// Replaces each `BatchNorm` by `MulConstant` and `AddConstant`; the latter keeps the node's name.
 pub(super) fn expand(draft: &mut Draft) -> Result<(), CompileError> {

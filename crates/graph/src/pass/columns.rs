@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use lanner_network::CompileError;
+use lanner_network::shape::per_channel_or_whole;
+
 use super::{Draft, fold, tidy};
-use crate::CompileError;
-use crate::float::per_channel_or_whole;
 use crate::graph::{Node, Op, infer};
 
 /// A vector of which every element is one of the graph's input, times a factor, plus a term.

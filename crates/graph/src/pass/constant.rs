@@ -5,12 +5,12 @@
 //! transposition. A term passes a reshape or a transposition, and, one per channel, pooling. Behind an `Add` a term enters one branch
 //! and a factor both, where layers are there to take them.
 
+use lanner_network::movement::{gather, transpose_sources};
+use lanner_network::{CompileError, Tensor};
+
 use super::{Draft, fold};
-use crate::CompileError;
 use crate::elementwise::Elementwise;
 use crate::graph::{Node, Op};
-use crate::movement::{gather, transpose_sources};
-use crate::tensor::Tensor;
 
 /// A constant of an operator, repeated to the whole shape of the operator's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +190,7 @@ fn pass(
             Some(moved_by(&draft.graph.nodes[operator].op, draft.input_shape(operator), &values, moving_back))
         }
         Commutes::PerChannel => per_channel(&values, source[0])
-            .map(|channels| crate::float::per_channel_or_whole(&channels, &target)),
+            .map(|channels| lanner_network::shape::per_channel_or_whole(&channels, &target)),
     };
     let Some(moved) = moved else { return Ok(false) };
     // The constant takes its new shape first, so that the exchanged graph is sound.
@@ -273,7 +273,10 @@ fn product(a: &[f32], b: &[f32]) -> Vec<f32> {
 }
 
 /// The constant's values over the whole shape of its operand.
-pub(crate) fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
+///
+/// # Errors
+/// [`CompileError::UnknownTensor`] if the tensor is missing.
+pub fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
     // Inference checked that the constant broadcasts.
     let repeated = |constant: &Tensor| constant.broadcast(draft.input_shape(index));
     Ok(tensor_of(draft, index)?.and_then(repeated).unwrap_or_default())

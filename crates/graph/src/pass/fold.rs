@@ -3,13 +3,13 @@
 //! Each function takes a constant over the whole shape of the layer's output or input and returns whether the layer could take it.
 //! Weights may be shared by several nodes, so a changed tensor always gets a name of its own.
 
+use lanner_network::kernel::{add_columns, add_conv};
+use lanner_network::shape::{area, image, per_channel_or_whole};
+use lanner_network::{CompileError, Tensor};
+
 use super::Draft;
 use super::constant::per_channel;
-use crate::CompileError;
-use crate::float::{area, image, per_channel_or_whole};
 use crate::graph::{Op, conv_geometry};
-use crate::kernel::{add_columns, add_conv};
-use crate::tensor::Tensor;
 
 /// `factor * (W x + b)`: needs one factor per output channel.
 pub(super) fn scale_outputs(draft: &mut Draft, index: usize, factor: &[f32]) -> Result<bool, CompileError> {

@@ -1,18 +1,19 @@
 //! The input in other coordinates: constants of each feature come in front of the graph, or go from there to the client.
 
+use lanner_network::{CompileError, Preprocessing, Tensor, Tensors, position};
+
 use super::{Draft, batch_norm, constant, tidy};
-use crate::CompileError;
 use crate::graph::{Graph, Node, Op, infer};
-use crate::network::{Preprocessing, position};
-use crate::tensor::{Tensor, Tensors};
 
 /// What the real input is of the coded one: `factors[j] * z + terms[j]` for the values of feature j.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Coded {
+pub struct Coded {
     /// The axis whose positions are the features.
-    pub(crate) axis: usize,
-    pub(crate) factors: Vec<f32>,
-    pub(crate) terms: Vec<f32>,
+    pub axis: usize,
+    /// What each feature is multiplied with.
+    pub factors: Vec<f32>,
+    /// What is added to each.
+    pub terms: Vec<f32>,
 }
 
 /// Makes the graph's input the coded one. The constants stand in front of each user of the input, of which every one may take them.
@@ -54,19 +55,19 @@ pub(super) fn decode(draft: &mut Draft, coded: &Coded) -> Result<(), CompileErro
 
 /// A graph without the constants that stood in front of it.
 #[derive(Debug)]
-pub(crate) struct Stripped {
-    pub(crate) graph: Graph,
-    pub(crate) tensors: Tensors,
+pub struct Stripped {
+    pub graph: Graph,
+    pub tensors: Tensors,
     /// The axis whose positions are the features.
-    pub(crate) axis: usize,
-    pub(crate) preprocessing: Preprocessing,
+    pub axis: usize,
+    pub preprocessing: Preprocessing,
 }
 
 /// Takes the constant factors and terms in front of all else from the graph, whatever moves elements between them.
 ///
 /// # Errors
 /// [`CompileError::Preprocessing`] if there are none, or they cannot be told by feature.
-pub(crate) fn strip(graph: &Graph, tensors: &Tensors) -> Result<Stripped, CompileError> {
+pub fn strip(graph: &Graph, tensors: &Tensors) -> Result<Stripped, CompileError> {
     let shapes = infer(graph, tensors)?;
     let mut draft = Draft { graph: graph.clone(), tensors: tensors.clone(), shapes };
     tidy::remove_unused(&mut draft);

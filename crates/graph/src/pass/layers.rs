@@ -1,12 +1,15 @@
 //! What moves or averages elements as part of layers, for networks whose values stay encrypted: there a layer is all that does so.
 
+use lanner_network::{CompileError, Tensor};
+
 use super::{Draft, constant, fold};
-use crate::CompileError;
 use crate::graph::{Op, infer};
-use crate::tensor::Tensor;
 
 /// Makes every mean over windows a convolution of each channel by itself, and gives every transposition before a dense layer to that layer.
-pub(crate) fn make_all(draft: &mut Draft) -> Result<(), CompileError> {
+///
+/// # Errors
+/// [`CompileError`] if the tensors are damaged.
+pub fn make_all(draft: &mut Draft) -> Result<(), CompileError> {
     for index in 0..draft.graph.nodes.len() {
         match draft.graph.nodes[index].op.clone() {
             // The passes before left averages over whole windows alone.

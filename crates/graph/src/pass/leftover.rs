@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Draft;
-use super::constant::{self, per_channel};
-use crate::CompileError;
+use lanner_network::{CompileError, Tensor};
+
+use super::constant::per_channel;
+use super::{Draft, constant};
 use crate::graph::{Node, Op, infer};
-use crate::tensor::Tensor;
 
 /// More channels than a layer of one tap each is worth.
 const MAX_CHANNELS: usize = 1 << 14;
@@ -58,7 +58,8 @@ fn meets_others(draft: &Draft, index: usize) -> bool {
 }
 
 /// The factor, if one for all elements that is not 0.
-pub(crate) fn uniform(values: &[f32]) -> Option<f32> {
+#[must_use]
+pub fn uniform(values: &[f32]) -> Option<f32> {
     let first = *values.first()?;
     (first.is_normal() && values.iter().all(|value| value.to_bits() == first.to_bits())).then_some(first)
 }

@@ -13,7 +13,7 @@ mod columns;
 mod constant;
 mod fold;
 mod input;
-pub(crate) mod layers;
+pub mod layers;
 mod leftover;
 mod order;
 mod pad;
@@ -25,25 +25,30 @@ mod sign;
 mod tidy;
 mod transpose;
 
-pub(crate) use constant::values_of;
-pub(crate) use input::{Coded, strip};
-pub(crate) use leftover::uniform;
+pub use constant::values_of;
+pub use input::{Coded, strip};
+pub use leftover::uniform;
 
-use crate::CompileError;
+use lanner_network::{CompileError, Head, Tensor, Tensors};
+
 use crate::graph::{Graph, Node, Shapes, infer};
-use crate::network::Head;
-use crate::tensor::{Tensor, Tensors};
 
 /// A graph in the hands of the passes, with its own copy of the tensors.
 #[derive(Clone, Debug)]
-pub(crate) struct Draft {
-    pub(crate) graph: Graph,
-    pub(crate) tensors: Tensors,
-    pub(crate) shapes: Shapes,
+pub struct Draft {
+    /// The graph.
+    pub graph: Graph,
+    /// Its tensors.
+    pub tensors: Tensors,
+    /// The shapes of its values.
+    pub shapes: Shapes,
 }
 
 /// Runs every pass; also returns how the graph ended.
-pub(crate) fn prepare(graph: &Graph, tensors: &Tensors) -> Result<(Draft, Head), CompileError> {
+///
+/// # Errors
+/// [`CompileError`] if the graph or its tensors are damaged, or it has no layer.
+pub fn prepare(graph: &Graph, tensors: &Tensors) -> Result<(Draft, Head), CompileError> {
     prepare_coded(graph, tensors, None)
 }
 
@@ -57,7 +62,10 @@ pub fn joined(graph: &Graph, tensors: &Tensors) -> Result<(Graph, Tensors), Comp
 }
 
 /// As [`prepare`], for an input that comes coded.
-pub(crate) fn prepare_coded(
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_coded(
     graph: &Graph,
     tensors: &Tensors,
     coded: Option<&Coded>,

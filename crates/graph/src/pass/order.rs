@@ -2,8 +2,9 @@
 //!
 //! The activation then runs once per window instead of once per element. Gazelle and FALCON both rely on it.
 
+use lanner_network::CompileError;
+
 use super::Draft;
-use crate::CompileError;
 use crate::elementwise::Elementwise;
 use crate::graph::Op;
 

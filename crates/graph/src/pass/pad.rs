@@ -1,7 +1,8 @@
 //! Zeros around an image become the padding of the convolution behind them.
 
+use lanner_network::CompileError;
+
 use super::Draft;
-use crate::CompileError;
 use crate::graph::{Op, infer};
 
 /// Joins every `Pad` of height and width with the convolution that alone uses it.

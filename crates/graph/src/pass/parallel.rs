@@ -6,13 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
+use lanner_network::{CompileError, MAX_INPUTS, Tensor, movement};
+
 use super::leftover::uniform;
 use super::{Draft, constant};
-use crate::CompileError;
 use crate::elementwise::Function;
-use crate::graph::{MAX_INPUTS, Node, Op, infer_added};
-use crate::movement;
-use crate::tensor::Tensor;
+use crate::graph::{Node, Op, infer_added};
 
 /// Joins all that can be.
 pub(super) fn join(draft: &mut Draft) -> Result<(), CompileError> {

@@ -2,11 +2,11 @@
 //!
 //! The sum of two branches becomes a chain, whose constants the layers around it take: a square is all that is left.
 
+use lanner_network::{CompileError, Tensor};
+
 use super::Draft;
 use super::constant::values_of;
-use crate::CompileError;
 use crate::graph::{Node, Op, infer};
-use crate::tensor::Tensor;
 
 /// A sum of a multiple of a value's square and a multiple of the value.
 struct Quadratic {

@@ -1,10 +1,10 @@
 //! Ramps as a `Relu` and a tail: far from 0 only the first is left, however large the input is.
 
+use lanner_network::{CompileError, Tensor};
+
 use super::Draft;
-use crate::CompileError;
 use crate::elementwise::{Function, Ramp};
 use crate::graph::{Node, Op, infer};
-use crate::tensor::Tensor;
 
 /// Takes every ramp apart.
 pub(super) fn take_apart(draft: &mut Draft) -> Result<(), CompileError> {

@@ -2,10 +2,10 @@
 //!
 //! They are the same in all channels and in a few rectangles, and follow from the window alone: so they may be public, and cost no layer.
 
+use lanner_network::{CompileError, Tensor};
+
 use super::{Draft, average, constant};
-use crate::CompileError;
 use crate::graph::{Node, Op, infer};
-use crate::tensor::Tensor;
 
 /// More rectangles than this are left to a layer.
 const MOST: usize = 16;

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::Draft;
 use crate::elementwise::Clip;
-use crate::graph::{Node, Op};
+use crate::graph::Node;
+use crate::graph::Op;
 
 /// Takes away every `Relu` whose input is never negative, whatever the network's input and its weights are.
 pub(super) fn leave_out_relu(draft: &mut Draft) {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use lanner_network::{CompileError, Head};
+
 use super::Draft;
-use crate::CompileError;
 use crate::graph::Op;
-use crate::network::Head;
 
 /// Removes nodes that the output does not need.
 pub(super) fn remove_unused(draft: &mut Draft) {

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::Program;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Transfers, parameters};
 use lanner_share::Share;
+use lanner_step::{Party, Transfers, transfer_sets};
+use lanner_transfers::Layer;
+use lanner_transfers::blocks::Program;
 use lanner_wire::Channel;
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
@@ -57,7 +57,7 @@ fn party<P: Program>(
 ) -> Result<Half, Failure> {
     let mut rng = Prg::new(Seed::from_bytes([me as u8; 16]));
     let drawn = [Party::Client, Party::Server].map(|party| layer.transfers(party));
-    let mut transfers = Transfers::setup(end, me, parameters(drawn), &mut rng)?;
+    let mut transfers = Transfers::setup(end, me, transfer_sets(drawn), &mut rng)?;
     let before = end.traffic().sent;
     let (mut times, mut outputs) = ([Vec::new(), Vec::new()], Vec::new());
     for [of_client, of_server] in inputs {

@@ -1,6 +1,6 @@
 //! What precision was asked of a model, what it reaches, and with how many bits.
 
-use lanner_graph::Network;
+use lanner_network::Network;
 use lanner_plan::{Design, Mode, Plan};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(super) fn reached(network: &Network) -> Value {
 /// For each linear layer, the bits that its input spans on the calibration samples, those of its largest weight, and its ring's.
 pub(super) fn layers(network: &Network) -> Vec<Value> {
     let (nodes, values) = (network.public().nodes(), network.values());
-    let layer = |(index, value): (usize, &lanner_graph::network::ValueReport)| {
+    let layer = |(index, value): (usize, &lanner_network::ValueReport)| {
         let weights = value.weights?.bits;
         let [low, high] = values[nodes[index].inputs[0]].calibrated;
         // 0 to 255 are 256 values, and 8 bits.
@@ -35,7 +35,7 @@ pub(super) fn layers(network: &Network) -> Vec<Value> {
 /// For each lookup of a plan the bits that it keeps, sign included, and those that it drops; null in modes without lookups.
 pub(super) fn lookups(plan: &Plan, network: &Network) -> Value {
     let nodes = network.public().nodes();
-    let is_made = |lookup: &lanner_graph::network::Lookup| {
+    let is_made = |lookup: &lanner_network::Lookup| {
         plan.mode != Mode::Auto || plan.designs.get(&nodes[lookup.first].name) == Some(&Design::Tabula)
     };
     if !matches!(plan.mode, Mode::Tabula(_) | Mode::Auto)
@@ -43,6 +43,6 @@ pub(super) fn lookups(plan: &Plan, network: &Network) -> Value {
     {
         return Value::Null;
     }
-    let row = |lookup: lanner_graph::network::Lookup| json!({"name": nodes[lookup.rescale].name, "kept": lookup.kept, "dropped": lookup.dropped});
+    let row = |lookup: lanner_network::Lookup| json!({"name": nodes[lookup.rescale].name, "kept": lookup.kept, "dropped": lookup.dropped});
     network.public().lookups().filter(is_made).map(row).collect()
 }

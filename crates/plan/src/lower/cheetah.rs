@@ -1,11 +1,11 @@
 //! The steps of mode cheetah, over powers of two.
 
-use lanner_graph::{FixedNode, Policy};
+use lanner_coefficient::cheetah::{Accuracy, Linear, Scheme, Stacked};
+use lanner_network::{FixedNode, Policy};
 use lanner_primitives::Ring;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme, Stacked};
-use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
-use lanner_protocol::step::{Protocol, Spec};
+use lanner_protocol::Protocol;
+use lanner_step::{Convolution, Spec};
+use lanner_transfers::{RingActivation, RingSquare, Rounding};
 
 use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;

@@ -2,15 +2,14 @@
 //!
 //! Their protocols are over powers of two. Modes over primes take values there by a circuit, which rescales on the way, and back by another.
 
-use lanner_graph::elementwise::{self, FixedFunction};
-use lanner_graph::{FixedNode, FixedOp};
+use lanner_network::elementwise;
+use lanner_network::elementwise::FixedFunction;
+use lanner_network::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{
-    Factors, Polynomials, RingFunction, RingMatrixProduct, RingProduct,
-};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao;
-use lanner_protocol::step::{Protocol, Spec};
+use lanner_protocol::Protocol;
+use lanner_step::{Function, Spec, Windows};
+use lanner_transfers::{Factors, Polynomials, RingFunction, RingMatrixProduct, RingProduct};
+use lanner_yao as yao;
 
 use super::{Planner, ring, unsupported};
 use crate::PlanError;
@@ -158,7 +157,7 @@ impl<'n> Planner<'n> {
         shift: u32,
         [from, to]: [Ring; 2],
     ) -> Result<usize, PlanError> {
-        let function = yao::Function { relu: false, slope: None, high: None, shift };
+        let function = Function { relu: false, slope: None, high: None, shift };
         let activation = yao::Activation { function, windows: Windows::each(len), from, to };
         self.push(&node.name, vec![input], activation)
     }

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::{FixedNode, FixedOp};
-use lanner_protocol::linear::cheetah::{Accuracy, Scheme, Stacked};
+use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
+use lanner_network::{FixedNode, FixedOp};
 
 use super::{Planner, Run, convolution, layer, ring};
 use crate::{Mode, PlanError};

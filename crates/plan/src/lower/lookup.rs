@@ -1,11 +1,10 @@
 //! The activations of mode tabula, and of the nodes that follow it in mode auto.
 
-use lanner_graph::FixedOp;
+use lanner_network::FixedOp;
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply, RingActivation, RingFunction, parameters};
-use lanner_protocol::nonlinear::tabula::{Lookup, Maxima, Rounding, Table};
-use lanner_protocol::nonlinear::yao::Function;
-use lanner_protocol::step::Spec;
+use lanner_step::{CotSupply, Function, Spec, transfer_sets};
+use lanner_tabula::{Lookup, Maxima, Rounding, Table};
+use lanner_transfers::{self as transfers, RingActivation, RingFunction};
 
 use super::Planner;
 use crate::fuse::Fused;
@@ -39,7 +38,7 @@ impl Planner<'_> {
             return self.push(name, vec![input], before).map(Some);
         }
         let function = Function { relu: false, slope: None, high: None, shift: 0 };
-        let exact = ot_nonlinear::Rounding::Exact;
+        let exact = transfers::Rounding::Exact;
         let transfers = RingActivation { function, windows, from, to: from, rounding: exact };
         // A difference of two that are not negative is no longer than either with its sign.
         let maxima = Maxima { windows, kept: if relu { left + 1 } else { left + 2 }, ring: to };
@@ -71,7 +70,7 @@ impl Planner<'_> {
     fn online_bytes(&self, specs: &[&dyn Spec]) -> Option<u64> {
         let bytes = |spec: &&dyn Spec| {
             // What was sent offline makes no difference.
-            let mut supply = CotSupply::new(parameters([0; 2]));
+            let mut supply = CotSupply::new(transfer_sets([0; 2]));
             Some(spec.build(&self.sets).ok()?.cost(&mut supply).ok()?.online.bytes())
         };
         specs.iter().map(bytes).sum()

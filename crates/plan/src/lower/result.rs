@@ -1,16 +1,16 @@
 //! How the client learns the result.
 
-use lanner_graph::Policy;
+use lanner_local::reshare::{Reading, Reveal};
+use lanner_network::Policy;
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::convert::reshare::{Reading, Reveal};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, DropGuard, parameters};
-use lanner_protocol::nonlinear::softmax::{LabelAndProbability, RingSoftmax};
-use lanner_protocol::nonlinear::yao;
-use lanner_protocol::step::{Built, Protocol, Spec, StepCost};
+use lanner_protocol::Protocol;
+use lanner_step::{Built, CotSupply, ProtocolError, Spec, StepCost, transfer_sets};
+use lanner_transfers::DropGuard;
+use lanner_transfers::softmax::{Probability, RingSoftmax};
+use lanner_yao as yao;
 
 use super::{OUTPUT, Planner, layer, ring, widened};
-use crate::{BuiltPlan, Mode, Plan, PlanError, Samples};
+use crate::{BuiltPlan, Mode, Plan, PlanError};
 
 /// Bytes that a round counts as where a circuit of one round is held against transfers: what a link of 100 MB/s sends in a millisecond.
 const ROUND: u64 = 100_000;
@@ -32,11 +32,9 @@ impl Planner<'_> {
                 self.push(OUTPUT, inputs, Reveal { values, from: ring, reading })?;
                 return Ok(());
             }
-            Policy::Labels => yao::Positive { classes: values, from, guard, samples: Samples::ONE }.into(),
-            Policy::Label => yao::ArgMax { classes: values, from, guard, samples: Samples::ONE }.into(),
-            Policy::TopK { k } => {
-                yao::TopK { classes: values, k: k as usize, from, guard, samples: Samples::ONE }.into()
-            }
+            Policy::Labels => yao::Scores::new(values, yao::AboveZero {}, from, guard).into(),
+            Policy::Label => yao::Scores::new(values, yao::Largest {}, from, guard).into(),
+            Policy::TopK { k } => yao::Scores::new(values, yao::Best { k: k as usize }, from, guard).into(),
             Policy::Probability { digits } => {
                 let missing = || PlanError::Policy {
                     policy: policy.name(),
@@ -44,14 +42,7 @@ impl Planner<'_> {
                     fix: "compile it again".to_owned(),
                 };
                 let scale = self.network.output_scale().ok_or_else(missing)?;
-                let circuit = LabelAndProbability {
-                    classes: values,
-                    digits,
-                    scale,
-                    from,
-                    guard,
-                    samples: Samples::ONE,
-                };
+                let circuit = yao::Scores::new(values, Probability { digits, scale }, from, guard);
                 if let Some(transfers) = self.softmax_by_transfers(last, &circuit)? {
                     let scores = self.without_guard(scores, last)?;
                     let from =
@@ -74,19 +65,19 @@ impl Planner<'_> {
     fn softmax_by_transfers(
         &self,
         last: usize,
-        circuit: &LabelAndProbability,
+        circuit: &yao::Scores<Probability>,
     ) -> Result<Option<RingSoftmax>, PlanError> {
         // A label and its probability are told of one sample.
         if self.mode(last) == Mode::Gazelle || !self.choices.samples.is_one() {
             return Ok(None);
         }
-        let &LabelAndProbability { classes, digits, scale, from, guard, .. } = circuit;
+        let &yao::Scores { classes, what: Probability { digits, scale }, from, guard, .. } = circuit;
         let Ring::Pow2(bits) = from else { return Ok(None) };
         let transfers = RingSoftmax { classes, digits, scale, bits: bits - guard };
         // A ring without room is the circuit's.
         let Ok(built) = transfers.build(&self.sets) else { return Ok(None) };
         let price = |built: Box<dyn Built>| -> Result<u64, ProtocolError> {
-            let StepCost { offline, online } = built.cost(&mut CotSupply::new(parameters([0; 2])))?;
+            let StepCost { offline, online } = built.cost(&mut CotSupply::new(transfer_sets([0; 2])))?;
             let both = offline.request.then(offline.answer).then(online);
             Ok(both.bytes() + ROUND * online.rounds())
         };

@@ -3,13 +3,12 @@
 //! A value that reached its bound is the largest that there is, and comparing shares with that takes a gate a bit. So the values behind all bounds are
 //! compared in groups, by one circuit; the groups' bits are added up in shares; and of the sum the client learns whether it is above zero.
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_local as local;
+use lanner_local::shortfall::{Bounded, Shortfall};
+use lanner_network::{Policy, PublicNetwork};
 use lanner_primitives::Ring;
-use lanner_protocol::Samples;
-use lanner_protocol::convert::shortfall::{Bounded, Shortfall};
-use lanner_protocol::local;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao;
+use lanner_step::{Samples, Windows};
+use lanner_yao as yao;
 
 use super::{Planner, ring};
 use crate::{Choices, Mode, PlanError};
@@ -94,7 +93,7 @@ impl Planner<'_> {
         let sum = local::SumPool { windows: rows(1, groups), ring: COUNTS };
         let sum = self.push(SATURATION, vec![any], sum)?;
         let sum = self.reshare(SATURATION, sum)?;
-        let sign = yao::Positive { classes: 1, from: COUNTS, guard: 0, samples: Samples::ONE };
+        let sign = yao::Scores::new(1, yao::AboveZero {}, COUNTS, 0);
         self.push(SATURATION, vec![sum], sign).map(Some)
     }
 }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use lanner_bfv::function_privacy::{Budget, Distance};
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PlaintextModulus};
-use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
-use lanner_protocol::Samples;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search, Square, largest};
-use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
+use lanner_network::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_protocol::Protocol;
+use lanner_spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search, Square, largest};
+use lanner_step::{Convolution, Encrypted, Known, Samples, ValueType};
 
 use super::{convolution, unsupported};
 use crate::built::layer as layer_of;

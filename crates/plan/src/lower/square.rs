@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use lanner_bfv::ParameterSet;
-use lanner_graph::{FixedOp, PublicNetwork};
-use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::Sets;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::nonlinear::square::{Square, SquareLinear, Target};
+use lanner_network::{FixedOp, PublicNetwork};
+use lanner_packed::gazelle::packing::Packing;
+use lanner_packed::square::{Square, SquareLinear, Target};
+use lanner_step::{ProtocolError, Sets};
 
 use super::{Planner, convolution, in_frequencies, layer, prime};
 use crate::{PlanError, Samples};

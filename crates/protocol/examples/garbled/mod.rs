@@ -4,13 +4,9 @@ use std::time::Instant;
 
 use lanner_gc::library::signed_bound;
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::{
-    ClientLayer, EvaluationSession, Function, GarblingSession, Layer, ServerLayer,
-};
-use lanner_protocol::step::Built;
 use lanner_share::Share;
+use lanner_step::{Built, EvaluationSession, Function, GarblingSession, Party, Windows};
+use lanner_yao::{ClientLayer, Layer, ServerLayer};
 
 use crate::queue::{Failure, Queue, both};
 use crate::{Measured, Played};

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use lanner_protocol::Party;
+use lanner_step::Party;
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;

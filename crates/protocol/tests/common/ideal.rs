@@ -1,10 +1,8 @@
 //! The ideal twins: what a trusted dealer who sees both shares would hand out.
 
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
+use lanner_step::{Convolution, Function, Windows};
 
 /// A fresh sharing of secrets: the client's share, the server's.
 pub(crate) fn deal(ring: Ring, secrets: &[i64], rng: &mut Prg) -> (Share, Share) {

@@ -2,11 +2,10 @@
 
 use std::cell::Cell;
 
-use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::falcon::{Packing, SlotProducts, Spectrum, evaluate};
+use lanner_packed::falcon::{Packing, SlotProducts, Spectrum, evaluate};
 use lanner_ring::Modulus;
 use lanner_share::Share;
+use lanner_step::{Convolution, ProtocolError};
 
 /// Slots in the clear.
 pub struct Clear {

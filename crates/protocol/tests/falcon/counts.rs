@@ -1,10 +1,10 @@
 //! Operation counts: the literal variant's are the paper's, the folded one's those of its sums.
 
 use lanner_bfv::ParameterSet;
-use lanner_protocol::linear::falcon::{
+use lanner_packed::falcon::{
     Choice, Operations, Packing, Variant, cheapest, choices, offline_cost, online_cost,
 };
-use lanner_protocol::linear::{Convolution, Sets};
+use lanner_step::{Convolution, Sets};
 
 use crate::falcon::clear::convolution;
 
@@ -114,7 +114,7 @@ fn choices_are_those_whose_noise_can_be_hidden() {
     assert_eq!(terms(ParameterSet::A2, 8192, Variant::Literal), Some(1));
     assert_eq!(terms(ParameterSet::B, 8192, FOLDED), Some(6));
     // Three limbs of 40 bits hide nothing under a prime of 37 bits.
-    let wide = lanner_protocol::linear::falcon::choices(&shape, 137_438_822_401, &sets).unwrap();
+    let wide = lanner_packed::falcon::choices(&shape, 137_438_822_401, &sets).unwrap();
     assert!(wide.iter().all(|choice| choice.set == ParameterSet::B));
     assert!(!wide.is_empty());
 }

@@ -1,13 +1,12 @@
 //! Layers over BFV equal their ideal twin, and send what was foretold.
 
 use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
-use lanner_primitives::Ring;
-use lanner_protocol::linear::falcon::{
+use lanner_packed::falcon::{
     ClientLayer, Packing, ServerLayer, Variant, cheapest, offline_cost, online_cost,
 };
-use lanner_protocol::linear::keys::{keys_cost, receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
+use lanner_primitives::Ring;
 use lanner_share::Share;
+use lanner_step::{Convolution, Sets, keys_cost, receive_keys, send_keys};
 
 use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
 use crate::falcon::clear::convolution;

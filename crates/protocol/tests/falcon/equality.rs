@@ -1,7 +1,7 @@
 //! Every variant over clear slots equals the convolution.
 
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::falcon::{Packing, Variant};
+use lanner_packed::falcon::{Packing, Variant};
+use lanner_step::Convolution;
 use proptest::prelude::*;
 
 use crate::falcon::clear::{convolution, layer, operand};

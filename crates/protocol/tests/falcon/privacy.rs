@@ -3,12 +3,10 @@
 use lanner_bfv::function_privacy::{Defect, SealedC0, SealedC1, Sealing};
 use lanner_bfv::halves::C1;
 use lanner_bfv::{Blinding, Ciphertext, Multiplier, ParameterSet, Plaintext, SlotEncoder};
+use lanner_packed::falcon::{EncryptedProducts, Packing, Spectrum, Variant, evaluate, output_noise};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::linear::falcon::{
-    EncryptedProducts, Packing, Spectrum, Variant, evaluate, output_noise,
-};
-use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::Share;
+use lanner_step::{Convolution, Sets};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Encode;
 use rand_core::Rng;

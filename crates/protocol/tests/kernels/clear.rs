@@ -1,10 +1,10 @@
 //! The kernels over clear slots.
 
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::Kernel;
-use lanner_protocol::linear::gazelle::packing::{Packing, Rotation, Weighting};
-use lanner_protocol::linear::gazelle::program::Term;
-use lanner_protocol::linear::gazelle::scheme::{PackedScheme, evaluate};
+use lanner_packed::gazelle::Kernel;
+use lanner_packed::gazelle::packing::{Packing, Weighting};
+use lanner_packed::gazelle::program::Term;
+use lanner_packed::gazelle::scheme::{PackedScheme, evaluate};
+use lanner_step::{Convolution, Rotation};
 
 /// The scheme without encryption.
 pub struct ClearSlots(usize);

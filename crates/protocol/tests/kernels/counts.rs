@@ -1,8 +1,8 @@
 //! The operations of each kernel equal the tables' formulas, at the paper's ring and at ours.
 
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::Kernel;
-use lanner_protocol::linear::gazelle::packing::Packing;
+use lanner_packed::gazelle::Kernel;
+use lanner_packed::gazelle::packing::Packing;
+use lanner_step::Convolution;
 
 use crate::kernels::clear::convolution;
 

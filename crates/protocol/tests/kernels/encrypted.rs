@@ -6,11 +6,11 @@ use lanner_bfv::{
     Ciphertext, EvaluationKeys, Evaluator, GaloisElement, Multiplier, ParameterSet, Parameters, SecretKey,
     SlotEncoder,
 };
+use lanner_packed::gazelle::packing::{Packing, Weighting};
+use lanner_packed::gazelle::scheme::evaluate;
+use lanner_packed::gazelle::{EncryptedSlots, Kernel, output_noise};
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::{Packing, Weighting};
-use lanner_protocol::linear::gazelle::scheme::evaluate;
-use lanner_protocol::linear::gazelle::{EncryptedSlots, Kernel, galois_element, output_noise};
+use lanner_step::{Convolution, galois_element};
 
 use crate::kernels::clear::{convolution, operand};
 

@@ -1,9 +1,8 @@
 //! Every kernel over clear slots equals the convolution.
 
-use lanner_protocol::Samples;
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::Kernel;
-use lanner_protocol::linear::gazelle::packing::Packing;
+use lanner_packed::gazelle::Kernel;
+use lanner_packed::gazelle::packing::Packing;
+use lanner_step::{Convolution, Samples};
 use proptest::prelude::*;
 
 use crate::kernels::clear::{convolution, operand, packed};

@@ -1,8 +1,8 @@
 //! Functions by polynomials and products of secrets equal their formulas, whatever the shares.
 
 use lanner_primitives::Ring;
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials};
+use lanner_step::Party;
+use lanner_transfers::{Factors, Layer, Polynomials};
 use rand_core::Rng;
 
 use crate::common::{rng, signed};

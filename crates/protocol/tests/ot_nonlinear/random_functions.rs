@@ -1,7 +1,7 @@
 //! Functions of random shapes at the ends of what they may be, on shares that somebody chose.
 
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials};
+use lanner_transfers::{Factors, Layer, Polynomials};
 use rand_core::Rng;
 
 use crate::common::rng;

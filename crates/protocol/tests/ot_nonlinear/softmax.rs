@@ -1,9 +1,9 @@
 //! The label and its probability by transfers are those that the circuit gives, whatever the shares.
 
 use lanner_primitives::Ring;
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::Layer;
-use lanner_protocol::nonlinear::softmax::{Likely, Precision};
+use lanner_step::{Likely, Party};
+use lanner_transfers::Layer;
+use lanner_transfers::softmax::{Precision, likeliest};
 
 use crate::common::{rng, signed};
 use crate::ot_nonlinear::{Case, outputs};
@@ -54,7 +54,7 @@ fn check(cases: &[(usize, u32, f64, u32)]) {
     for (number, (classes, digits, scale, bits)) in cases.iter().copied().enumerate() {
         let layer = layer(classes, digits, scale, bits);
         for scores in adversarial(classes, scale, bits, number as u8) {
-            let Likely { label, parts, .. } = Likely::of(&scores, digits, scale, bits).unwrap();
+            let Likely { label, parts, .. } = likeliest(&scores, digits, scale, bits).unwrap();
             expected.push((vec![label as i64, parts as i64], (classes, digits, scale, bits)));
             all.push(Case::new(layer.clone(), scores, bits));
         }
@@ -105,7 +105,7 @@ fn a_thousand_classes_do() {
 #[test]
 fn repeated_queries_give_one_result() {
     let (digits, scale, bits) = (2, 7.3e-5, 20);
-    let parts = |score: i64| Likely::of(&[0, score, -9000], digits, scale, bits).unwrap().parts;
+    let parts = |score: i64| likeliest(&[0, score, -9000], digits, scale, bits).unwrap().parts;
     let edges: Vec<i64> = (10_000..16_000).filter(|score| parts(*score) != parts(*score + 1)).collect();
     assert!(edges.len() > 6);
     let layer = layer(3, digits, scale, bits);

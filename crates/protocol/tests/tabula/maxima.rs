@@ -2,11 +2,9 @@
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Block, Ring};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::Transfers;
-use lanner_protocol::nonlinear::tabula::{Keyed, Maxima, Tournament};
-use lanner_protocol::nonlinear::windows::Windows;
 use lanner_share::Share;
+use lanner_step::{Party, Transfers, Windows};
+use lanner_tabula::{Keyed, Maxima, Tournament};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Reader;
 

@@ -2,10 +2,10 @@
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Block, Ring};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Factors, Polynomials, Transfers};
-use lanner_protocol::nonlinear::tabula::{Keyed, Table, TableLookup};
-use lanner_protocol::{Cost, Party};
 use lanner_share::Share;
+use lanner_step::{Cost, CotSupply, Party, Transfers};
+use lanner_tabula::{Keyed, Table, TableLookup};
+use lanner_transfers::{Factors, Polynomials};
 use lanner_wire::{Reader, Writer};
 
 use super::{End, check_uniform, edge_share, rng, run, split};

@@ -1,15 +1,12 @@
 //! Garbled circuits, the sharings that surround them, and what is opened at the end.
 
+use lanner_local::reshare;
 use lanner_primitives::Ring;
-use lanner_protocol::convert::reshare;
-use lanner_protocol::nonlinear::softmax;
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::{
-    ClientLayer, ClientRevealed, EvaluationSession, Function, GarblingSession, Layer, Revealed, ServerLayer,
-    ServerRevealed,
-};
 use lanner_share::Share;
+use lanner_step::{EvaluationSession, Function, GarblingSession, Windows};
 use lanner_testkit::{Domain, Domains, Transcript};
+use lanner_transfers::softmax;
+use lanner_yao::{ClientLayer, ClientRevealed, Layer, Revealed, ServerLayer, ServerRevealed};
 
 use crate::common::{Party as End, rng, run};
 use crate::transcripts::{EXTREMES, OPPOSITES, Shares, check_masks, check_uniform, kinds, transcript};

@@ -3,12 +3,10 @@
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials, Rounding, Transfers};
-use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
+use lanner_step::{Function, Party, Transfers, Windows};
 use lanner_testkit::{Transcript, check_bits};
+use lanner_transfers::{Factors, Layer, Polynomials, Rounding};
 use lanner_wire::pack_bits;
 
 use crate::common::{Party as End, rng, run};

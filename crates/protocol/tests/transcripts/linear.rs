@@ -1,13 +1,12 @@
 //! Linear layers: keys, ciphertexts and what comes back. What its key opens is in `phases`.
 
 use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
+use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
+use lanner_coefficient::delphi;
+use lanner_packed::gazelle;
+use lanner_packed::gazelle::packing::Packing;
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme, Stacked};
-use lanner_protocol::linear::delphi;
-use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::gazelle::{self, galois_element};
-use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
+use lanner_step::{Convolution, Sets, galois_element, receive_keys, send_keys};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters};
-use lanner_protocol::ProtocolError;
-use lanner_protocol::Samples;
-use lanner_protocol::linear::{Convolution, Sets};
-use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search};
-use lanner_protocol::step::{Built, Client, Inputs, ModelParts, Server, SetUp, Shared, Spec, Value, Weights};
 use lanner_share::Share;
+use lanner_spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search};
+use lanner_step::{
+    Built, Client, Convolution, Inputs, ModelParts, ProtocolError, Samples, Server, SetUp, Sets, Shared,
+    Spec, Value, Weights,
+};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};

@@ -2,9 +2,8 @@
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::Transfers;
-use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Rounding, Shape};
+use lanner_step::{Party, Transfers};
+use lanner_tabula::{Activation, Keyed, Rounding, Shape};
 use lanner_testkit::{Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};

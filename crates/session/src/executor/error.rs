@@ -3,7 +3,7 @@
 use lanner_plan::PlanError;
 use lanner_primitives::PrimitivesError;
 use lanner_process::OtherProcess;
-use lanner_protocol::ProtocolError;
+use lanner_step::ProtocolError;
 use lanner_wire::{ChannelError, DecodeError};
 use thiserror::Error;
 

@@ -1,11 +1,10 @@
 //! Material as bytes, so that it outlives the session that made it.
 //!
 //! Format, all little-endian: version (4), party (1: client 0, server 1), identity (32); then what each step that is visited
-//! encodes, in order. Every length follows from the plan. The bytes are secret: see [`Step::encode`](lanner_protocol::step::Step::encode).
+//! encodes, in order. Every length follows from the plan. The bytes are secret: see [`Step::encode`](lanner_step::Step::encode).
 
 use lanner_process::Mark;
-use lanner_protocol::Party;
-use lanner_protocol::step::{Lifetime, PartyState};
+use lanner_step::{Lifetime, Party, PartyState};
 use lanner_store::Material;
 use lanner_wire::{DecodeError, Reader, Writer};
 
@@ -89,8 +88,10 @@ const VERSION: u32 = 2;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_graph::{Graph, Policy, QuantizationOptions, Tensor, Tensors, compile};
+    use lanner_graph::Graph;
+    use lanner_network::{Policy, Tensor, Tensors};
     use lanner_plan::{Mode, plan};
+    use lanner_quantize::{QuantizationOptions, compile};
 
     use super::*;
     use crate::executor::ClientPlan;

@@ -15,8 +15,8 @@ mod values;
 
 pub use clock::{Phase, StepCost};
 pub use error::ExecutionError;
-pub use lanner_protocol::nonlinear::softmax::Likely;
-pub use lanner_protocol::step::Outcome;
+pub use lanner_step::Likely;
+pub use lanner_step::Outcome;
 pub use plan::{ClientPlan, PartyPlan, ServedModel};
 pub use progress::{SetUpPart, StepProgress};
 pub use session::{ClientKeys, ClientSession, Prepared, ServerSession, Session};

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use lanner_graph::{Network, PublicNetwork};
-use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{ModelParts, Shared, Weights};
+use lanner_network::{Network, PublicNetwork};
+use lanner_step::{ModelParts, ProtocolError, Shared, Weights};
 
 /// A network as the party knows it: the server with its weights.
 pub(super) struct Parts<'n> {

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use lanner_graph::{Network, PublicNetwork};
+use lanner_network::{Network, PublicNetwork};
 use lanner_plan::{Action, Ahead, BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{Client, DynStep, Lifetime, Memory, Server, SetUp, Shared, ValueType};
+use lanner_step::{Client, DynStep, Lifetime, Memory, ProtocolError, Server, SetUp, Shared, ValueType};
 use lanner_store::SharedWeights;
 use lanner_wire::Channel;
 

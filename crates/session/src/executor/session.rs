@@ -5,12 +5,11 @@ use std::sync::Arc;
 use lanner_plan::{Action, Visit};
 use lanner_primitives::{Prg, Seed};
 use lanner_process::Mark;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::keys as protocol;
-use lanner_protocol::step::{
-    AnyState, Client, Inputs, KeyedClient, Keys, Outcome, PartyState, Server, SetUp, Value,
-};
 use lanner_share::Share;
+use lanner_step as protocol;
+use lanner_step::{
+    AnyState, Client, Inputs, KeyedClient, Keys, Outcome, PartyState, ProtocolError, Server, SetUp, Value,
+};
 use lanner_store::Material;
 use lanner_wire::{Channel, Writer};
 

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::thread;
 
-use lanner_graph::Network;
 use lanner_net::memory;
+use lanner_network::Network;
 use lanner_plan::{Plan, Visit};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::step::{PartyState, Value};
 use lanner_share::Share;
+use lanner_step::{PartyState, Value};
 use lanner_wire::Channel;
 
 use super::plan::PartyPlan;

@@ -3,9 +3,8 @@
 use std::rc::Rc;
 
 use lanner_plan::{Action, Visit};
-use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{Inputs, Value};
 use lanner_share::Share;
+use lanner_step::{Inputs, ProtocolError, Value};
 
 /// For each visit, the values that nobody reads after it.
 pub(super) fn last_reads(visits: &[Visit]) -> Vec<Vec<usize>> {

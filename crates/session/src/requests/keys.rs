@@ -1,7 +1,7 @@
 //! Keys that a client makes before it meets a server, for all sessions with models of one need.
 
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::step::Client;
+use lanner_step::Client;
 use lanner_store::Material;
 use lanner_wire::{DecodeError, Reader, Writer};
 use sha2::{Digest, Sha256};

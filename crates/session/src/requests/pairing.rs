@@ -10,7 +10,7 @@
 //! it serves once, between these two. The secret is derived from the handshake of the session that made the pairing, whose key only its two ends know (under TLS).
 
 use hkdf::Hkdf;
-use lanner_protocol::Party;
+use lanner_step::Party;
 use lanner_store::{Pairing, PairingId, Secret};
 use lanner_wire::{Channel, ChannelError};
 use sha2::Sha256;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lanner_protocol::step::Memory;
+use lanner_step::Memory;
 
 use crate::executor::{ExecutionError, Prepared};
 

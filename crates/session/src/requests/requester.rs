@@ -6,7 +6,7 @@ use lanner_net::abreast;
 use lanner_plan::Ahead;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
-use lanner_protocol::Party;
+use lanner_step::Party;
 use lanner_store::{Material, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lanner_net::abreast;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
-use lanner_protocol::Party;
+use lanner_step::Party;
 use lanner_store::{MaterialId, Uploads};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner_primitives::{Direction, Label};
-use lanner_protocol::step::PartyState;
+use lanner_step::PartyState;
 use lanner_store::{Material, MaterialId, Pairing, PairingId, Stock};
 use tracing::warn;
 

@@ -2,7 +2,7 @@
 
 use lanner_net::MOST_KEPT;
 use lanner_plan::Ahead;
-use lanner_protocol::{Cost, Party};
+use lanner_step::{Cost, Party};
 
 use super::Request;
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lanner_protocol::step::EncodedWeights;
+use lanner_step::EncodedWeights;
 
 use super::*;
 

@@ -6,8 +6,8 @@ use std::io;
 use std::sync::Arc;
 
 use lanner_primitives::parallel;
-use lanner_protocol::step::EncodedWeights;
 use lanner_ring::{Extent, Region};
+use lanner_step::EncodedWeights;
 
 use super::contents::{Contents, Part, digest};
 use crate::arch::region;

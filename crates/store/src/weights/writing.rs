@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 
 use bytemuck::must_cast_slice;
-use lanner_protocol::step::EncodedWeights;
 use lanner_ring::Extent;
+use lanner_step::EncodedWeights;
 use sha2::{Digest, Sha256};
 
 use super::contents::{HEAD, LINE, Part, entry, head};

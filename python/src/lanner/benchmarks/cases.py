@@ -26,7 +26,7 @@ class Case:
     """One benchmark.
 
     Attributes:
-        suite: layers, activations, networks, imagenet or recurrent.
+        suite: layers, activations or networks.
         name: What is measured.
         build: Makes the model.
         steps: How the names of the steps that count begin; empty for the whole prediction.
@@ -48,14 +48,10 @@ def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
     """The benchmarks of a suite for a mode.
 
     Args:
-        suite: layers, activations, networks, imagenet, recurrent, or all, which is the first three.
+        suite: layers, activations, networks, or all of them.
         mode: One of `INTERACTIVE_MODES`.
         data: A folder with trained networks that do not come with the package.
     """
-    if suite == "imagenet":
-        return [case for case in _imagenet() if mode in case.modes]
-    if suite == "recurrent":
-        return [case for case in _recurrent(data) if mode in case.modes]
     every = (*_layers(), *_activations(), *_networks(data))
     return [case for case in every if suite in (case.suite, "all") and mode in case.modes]
 
@@ -169,19 +165,3 @@ def _networks(data: Path | None) -> list[Case]:
         Case("networks", "cifar100_tabula_vgg16", partial(drawn, tabula_vgg16_graph), modes=("tabula",)),
         Case("networks", "cifar100_tabula_resnet34", partial(drawn, tabula_resnet34_graph), modes=("tabula",)),
     ]
-
-
-def _recurrent(data: Path | None) -> list[Case]:
-    """Trained networks of up to 99 steps, which a folder of data holds."""
-    from lanner.benchmarks.recurrent import NETWORKS, build_recurrent
-
-    folder = data or Path()
-    return [Case("recurrent", name, partial(build_recurrent, name, folder), weights="trained") for name in NETWORKS]
-
-
-def _imagenet() -> list[Case]:
-    """Networks on images of 224x224 pixels, each of which takes minutes."""
-    from lanner.benchmarks.imagenet import MEMORY, NETWORKS, build_imagenet
-
-    modes = ("cheetah", "auto")
-    return [Case("imagenet", name, partial(build_imagenet, name), modes=modes, max_memory=MEMORY) for name in NETWORKS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,20 +164,9 @@ def build(
 ) -> Built:
     """Compile on random samples, of which the first is returned; with 8 bits where no precision is asked for."""
     samples = random_samples(graph.input.shape)
-    options = CompileOptions(
-        "bench",
-        protocols.mode,
-        protocols.output(policy),
-        k=k,
-        digits=digits,
-        rounding=protocols.rounding,
-        precision=protocols.precision or 8,
-        kept_bits=protocols.kept_bits,
-        network=protocols.network,
-        kernels=None if protocols.kernel_times is None else protocols.kernel_times.text,
-        batch=protocols.batch,
-    )
-    return compile_graph(graph.finish(output), samples, options), samples[0]
+    precise = replace(protocols, precision=protocols.precision or 8)
+    chosen = precise.keywords(name="bench", output=protocols.output(policy), k=k, digits=digits)
+    return compile_graph(graph.finish(output), samples, CompileOptions(**chosen)), samples[0]
 
 
 def random_samples(shape: tuple[int, ...]) -> NDArray[np.float32]:

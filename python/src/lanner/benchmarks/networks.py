@@ -25,17 +25,7 @@ def embedded(name: str, protocols: Protocols) -> Built:
     """A network that comes with the package, and a digit that training did not see."""
     from lanner.datasets import load_digits
 
-    model = compile_embedded(
-        name,
-        protocols.mode,
-        protocols.output("logits"),
-        protocols.rounding,
-        protocols.precision,
-        protocols.kept_bits,
-        protocols.network,
-        protocols.batch,
-        protocols.kernel_times,
-    )
+    model = compile_embedded(name, **protocols.keywords(output=protocols.output("logits")))
     return model, load_digits("test")[0][0]
 
 
@@ -168,19 +158,7 @@ def trained(
     output: str = "logits",
 ) -> Built:
     """A network, or that of an ONNX file, calibrated on all samples but the last, which is returned."""
-    model = compile(
-        network,
-        samples[:-1],
-        mode=protocols.mode,
-        output=protocols.output(output),
-        name=name,
-        rounding=protocols.rounding,
-        precision=protocols.precision,
-        kept_bits=protocols.kept_bits,
-        network=protocols.network,
-        kernel_times=protocols.kernel_times,
-        batch=protocols.batch,
-    )
+    model = compile(network, samples[:-1], **protocols.keywords(name=name, output=protocols.output(output)))
     return model, model.manifest.input.clip(samples[-1])
 
 

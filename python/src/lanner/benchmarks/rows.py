@@ -38,7 +38,7 @@ class Row:
     """The cost of one benchmark in one phase.
 
     Attributes:
-        suite: layers, activations, networks, recurrent or imagenet.
+        suite: layers, activations or networks.
         name: The benchmark.
         network: The network between the parties.
         shaping: How that came about: ``none`` or ``in-process relay``.

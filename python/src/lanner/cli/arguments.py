@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypedDict
@@ -13,10 +13,10 @@ from typing import TypedDict
 from lanner.client import DEFAULT_TIMEOUT, Client, ClientKeywords
 from lanner.errors import MisuseError
 from lanner.files import check_file, why
-from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
+from lanner.limits import limits_document
 from lanner.manifest import Manifest
-from lanner.options import MODES, OBJECTIVES, OUTPUTS, ROUNDINGS
-from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
+from lanner.option import add_flag
+from lanner.options import OPTIONS
 from lanner.progress import SetUpWatch
 from lanner.trust import Trust, parse_address
 
@@ -55,96 +55,11 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
         "--calibration", metavar="X.npy", type=Path, help=f"typical samples: {KINDS}; 32 or more are advised"
     )
     add_csv_option(parser)
-    _add_mode(parser, others=other_modes)
-    _add_rounding(parser)
-    parser.add_argument(
-        "--output",
-        choices=OUTPUTS,
-        help="what the client learns (default: label; value of one score without a sigmoid at its end, of a map, and "
-        "of as many numbers as the input has)",
-    )
-    add_output_name(parser)
-    parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
-    parser.add_argument(
-        "--digits",
-        type=int,
-        metavar="L",
-        help="decimal digits of the probability, 1 to 6 (default: 2), or of a value (default: all)",
-    )
-    parser.add_argument(
-        "--input-range",
-        type=_read_range,
-        metavar="LOW,HIGH",
-        help="what an input's values may be, as in --input-range=0,1 (default: twice the calibrated range, rounded up)",
-    )
-    parser.add_argument(
-        "--public-preprocessing",
-        action="store_true",
-        default=None,
-        help="publish the constants in front of the first layer (a scaler's means and scales) for the client to apply",
-    )
-    parser.add_argument(
-        "--precision",
-        metavar="P",
-        help="what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
-        f"activations, as in --precision 12 (default: {DEFAULT}%; for logits of mode spectral "
-        f"{DEFAULT_WITHOUT_RESCALES}%)",
-    )
-    parser.add_argument(
-        "--kept-bits",
-        type=int,
-        metavar="K",
-        help=f"bits that each lookup of mode tabula keeps of a value, {KEPT_BITS[0]} to {KEPT_BITS[1]}: preparation "
-        "takes about half as long with each bit less, and `lanner evaluate --bits` tells the accuracy (default: what "
-        "--precision takes)",
-    )
-    parser.add_argument(
-        "--allow-imprecise",
-        action="store_true",
-        default=None,
-        help="take the network with the most bits where --precision is missed",
-    )
-    parser.add_argument(
-        "--replace-relu",
-        action="store_true",
-        default=None,
-        help="mode spectral: put the quadratic that fits it best on the calibration samples in the place of every ReLU",
-    )
-    parser.add_argument(
-        "--proved-ranges",
-        action="store_true",
-        default=None,
-        help="let no accepted input take a value out of its ring, or refuse the model: results are right or saturated; "
-        "takes more bytes in modes cheetah and auto",
-    )
-    parser.add_argument(
-        "--reveal-saturation",
-        action="store_true",
-        default=None,
-        help="output logits or value: let the client learn in one bit whether any activation reached an upper bound of "
-        "the compiler's own, so that the result may be another than the model's; tells more of the weights",
-    )
-    parser.add_argument(
-        "--batch",
-        type=int,
-        metavar="N",
-        help="modes gazelle, cheetah, auto and spectral: samples that a request holds, packed into the same "
-        "ciphertexts, a power of two (default: 1)",
-    )
-    parser.add_argument(
-        "--optimize",
-        choices=OBJECTIVES,
-        help="mode auto: what is to be least over --network (default: latency, the seconds of a prediction with its "
-        "share of the set-up; online counts from the input to the result)",
-    )
-    parser.add_argument(
-        "--image",
-        type=Path,
-        metavar="S.toml",
-        help="how a PNG or JPEG becomes an input: channels, size, resize, scale, mean, std, invert",
-    )
-    parser.add_argument("--classes", type=Path, metavar="F.txt", help="the classes' names, one a line")
-    add_limit_options(parser)
+    for name, option in OPTIONS.items():
+        if name == "mode":
+            _add_mode(parser, others=other_modes)
+        else:
+            add_flag(parser, name, option)
 
 
 def add_kernel_times_option(parser: argparse.ArgumentParser, default: str) -> None:
@@ -160,19 +75,8 @@ def add_kernel_times_option(parser: argparse.ArgumentParser, default: str) -> No
 
 def add_limit_options(parser: argparse.ArgumentParser) -> None:
     """Options that say what a prediction may take; None where they are not given."""
-    parser.add_argument(
-        "--max-memory",
-        metavar="SIZE",
-        help="what either party may hold for a prediction, the server's model included, as in 12GB "
-        f"(default: {DEFAULT_MEMORY})",
-    )
-    parser.add_argument(
-        "--max-seconds",
-        type=int,
-        metavar="S",
-        help="what both parties together may compute, in seconds of one core, very roughly "
-        f"(default: {DEFAULT_SECONDS})",
-    )
+    for name in LIMITS:
+        add_flag(parser, name, OPTIONS[name])
 
 
 class LimitKeywords(TypedDict):
@@ -209,35 +113,23 @@ def read_limits(options: argparse.Namespace) -> LimitKeywords:
 
 def add_output_name(parser: argparse.ArgumentParser) -> None:
     """Which output of an ONNX file is meant."""
-    parser.add_argument("--output-name", metavar="NAME", help="which of the file's outputs is computed, of several")
+    add_flag(parser, "output_name", OPTIONS["output_name"])
 
 
 def add_protocol_options(parser: argparse.ArgumentParser) -> None:
     """The protocols of a command that compiles networks of its own."""
     _add_mode(parser, "auto")
-    _add_rounding(parser)
+    add_flag(parser, "rounding", OPTIONS["rounding"])
 
 
 def _add_mode(
     parser: argparse.ArgumentParser, default: str | None = None, others: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    said = "".join(f"; {name}: {what}" for name, what in others.items())
-    parser.add_argument(
-        "--mode",
-        choices=(*MODES, *others),
-        default=default,
-        help=f"the protocols (default: auto, in which the planner takes what is best for each layer{said})",
-    )
-
-
-def _add_rounding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rounding",
-        choices=ROUNDINGS,
-        help="how values are rescaled (default: exact); faithful (mode cheetah) and stochastic (mode tabula) take "
-        "fewer bytes, go with output label alone, and tell a client that repeats a query more of the weights than its "
-        "label",
-    )
+    option = OPTIONS["mode"]
+    if option.flag is not None:
+        said = "".join(f"; {name}: {what}" for name, what in others.items())
+        flag = replace(option.flag, help=f"{option.flag.help.removesuffix(')')}{said})")
+        add_flag(parser, "mode", replace(option, flag=flag), default, [*others])
 
 
 def check_outputs(options: argparse.Namespace) -> None:
@@ -246,19 +138,19 @@ def check_outputs(options: argparse.Namespace) -> None:
     Raises:
         MisuseError: If one is.
     """
-    for name, outputs in (("k", ("top-k",)), ("digits", ("probability", "value"))):
-        if getattr(options, name) is not None and options.output not in outputs:
+    for name, option in OPTIONS.items():
+        outputs = () if option.flag is None else option.flag.outputs
+        if outputs and getattr(options, name) is not None and options.output not in outputs:
             raise MisuseError(
                 f"--{name} goes with --output {' or '.join(outputs)} alone", fix="give both, or leave it out"
             )
 
 
-#: What decides how a model is compiled, as the keywords of `lanner.compile`, but for files that are read first.
-COMPILE_OPTIONS = (
-    *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
-    *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
-    *("replace_relu", "reveal_saturation", "proved_ranges", "batch", "optimize"),
-)
+#: What a prediction may take, as the keywords of `lanner.compile`.
+LIMITS = ("max_memory", "max_seconds")
+
+#: What decides how a model is compiled and has a flag, as the keywords of `lanner.compile`.
+COMPILE_OPTIONS = tuple(name for name, option in OPTIONS.items() if option.flag is not None and name not in LIMITS)
 
 
 def refuse_compile_options(options: argparse.Namespace) -> None:
@@ -267,7 +159,7 @@ def refuse_compile_options(options: argparse.Namespace) -> None:
     Raises:
         MisuseError: Naming the first option that decides how a model is compiled, if one is given.
     """
-    for name in ("calibration", *COMPILE_OPTIONS, "classes"):
+    for name in ("calibration", *COMPILE_OPTIONS):
         if getattr(options, name) is not None:
             raise MisuseError(
                 f"--{name.replace('_', '-')} cannot change a compiled model",
@@ -283,20 +175,12 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
         MisuseError: If the file of class names cannot be read, or as `check_outputs`.
     """
     check_outputs(options)
-    keywords = {name: getattr(options, name) for name in (*COMPILE_OPTIONS, "max_memory", "max_seconds")}
+    keywords = {name: getattr(options, name) for name in (*COMPILE_OPTIONS, *LIMITS)}
     keywords["network"], keywords["state_dir"] = options.network, options.state_dir
     # Of the commands that compile, some have no such option.
     keywords["kernel_times"] = getattr(options, "kernel_times", None)
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}
-
-
-def _read_range(text: str) -> tuple[float, float]:
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not LOW,HIGH, as 0,1 is") from None
-    return low, high
 
 
 def read_classes(path: Path) -> list[str]:

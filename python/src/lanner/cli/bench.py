@@ -6,13 +6,12 @@ import argparse
 import json
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import add_protocol_options
-from lanner.cli.bench_networks import run_estimates, run_sessions, run_throughput
 from lanner.cli.on_ray import add_ray_option
 from lanner.cli.output import Output, duration, size
 from lanner.cli.written import Written
@@ -33,31 +32,23 @@ if TYPE_CHECKING:
 NAME = "bench"
 HELP = "measure layers, activations and networks on this machine"
 
-#: Suites that measure networks in another way, and those that they measure if none is named.
-OF_NETWORKS = {
-    "throughput": "mnist_d",
-    "sessions": "mnist_d",
-    "estimates": "mnist_a,mnist_c,mnist_d,pneumonia,lenet",
-}
-
-#: What measures each of them.
-MEASURED = {"throughput": run_throughput, "sessions": run_sessions, "estimates": run_estimates}
+SUITES = ("layers", "activations", "networks", "all")
 
 #: What the parser adds to the options.
 _OF_PARSER = ("command", "parser")
 
-SUITES = ("layers", "activations", "networks", "imagenet", "recurrent", *OF_NETWORKS, "all")
+#: Finds the benchmarks of a suite for a mode; a folder of data may hold trained networks.
+Finder = Callable[[str, str, Path | None], "list[Case]"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "suite",
-        choices=SUITES,
-        help="imagenet takes minutes for each network, recurrent a folder of data, throughput has several clients at "
-        "once, sessions tells what they cost a server, estimates holds estimates and mode auto against every mode, and "
-        "none of them is in all",
-    )
+    parser.add_argument("suite", choices=SUITES, help="all is the three others")
+    add_measuring_options(parser)
+
+
+def add_measuring_options(parser: argparse.ArgumentParser) -> None:
+    """The options of what measures: for what networks are compiled, between whom, how often, and what is kept."""
     add_protocol_options(parser)
     parser.add_argument(
         "--precision",
@@ -84,11 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="predictions timed (default: 9; 5 of more than 5 s, 3 of more than 20 s)",
     )
-    parser.add_argument(
-        "--sessions", type=int, metavar="N", help="idle sessions at once of the suite sessions (default: 50)"
-    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="trained networks (default: $LANNER_DATA)")
-    add_ray_option(parser, "measure each benchmark on a node of its own, and throughput by workers,")
+    add_ray_option(parser, "measure each benchmark on a node of its own")
     parser.add_argument(
         "--save", type=Path, action=Written, metavar="FILE", help="also write the JSON document to a file"
     )
@@ -96,11 +84,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Measure a suite and show it beside what papers give; a benchmark that fails does not hide the others."""
+    check_measuring_options(options)
+    from lanner.benchmarks.cases import cases
+
+    return measure_suite(options, cases, output)
+
+
+def check_measuring_options(options: argparse.Namespace) -> None:
+    """Check what `add_measuring_options` was given.
+
+    Raises:
+        MisuseError: If it does not go together, or with the suite.
+    """
     if options.repeat is not None and options.repeat < 1:
         raise MisuseError(f"--repeat is {options.repeat}", fix="give 1 or more")
     require("onnx", "measuring benchmarks", "onnx", "demo")
     CompileOptions(
-        "bench",
+        name="bench",
         mode=options.mode,
         rounding=options.rounding,
         precision=options.precision,
@@ -110,22 +110,21 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise MisuseError(
             f"{options.rounding} rounding goes with labels alone, and layers and activations have none",
             where="--rounding",
-            fix="measure the suite networks, imagenet or recurrent, or round exactly",
+            fix="measure the suite networks, or round exactly",
         )
-    _check_ray(options)
-    if options.sessions is not None and options.suite != "sessions":
-        raise MisuseError("--sessions goes with the suite sessions", fix="leave it out")
+
+
+def measure_suite(options: argparse.Namespace, find: Finder, output: Output) -> int:
+    """Measure the benchmarks of a suite that the options name, one prediction at a time; the exit code."""
     from lanner.benchmarks.machine import machine
 
-    if options.suite in OF_NETWORKS:
-        return _of_networks(options, output)
-    chosen, networks = _chosen(options, options.suite), _networks(options.network or ["loopback"])
-    document: dict[str, Any] = {"command": _command(options), "machine": machine(), "rows": [], "failures": []}
+    chosen, networks = chosen_cases(options, find), networks_between(options)
+    document: dict[str, Any] = {"command": command_of(options), "machine": machine(), "rows": [], "failures": []}
     if options.ray is not None:
         document["machines"] = {}
     failures, rows = [], []
     with output.progress("measuring", len(chosen)) as advance:
-        for case, measured in zip(chosen, _of_each(options, chosen, networks), strict=True):
+        for case, measured in zip(chosen, _of_each(options, find, chosen, networks), strict=True):
             if measured.error is None:
                 totals = (f"{row.network} {duration(row.seconds)}" for row in measured.rows if row.phase == "total")
                 output.tell(f"{case.name}: {', '.join(totals)}")
@@ -140,36 +139,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
             advance(case.name)
     document["rows"] = [row.document() for row in rows]
     _show(rows, output)
-    _keep(document, options, output)
+    keep_document(document, options, output)
     if failures:
         output.warn(f"{len(failures)} of {counted(len(chosen), 'benchmark')} failed")
     return failures[0].exit_code if failures else 0
 
 
-def _check_ray(options: argparse.Namespace) -> None:
-    """Check that the suite can be measured on the cluster that the options name, if they do."""
-    if options.ray is None:
-        return
-    if options.suite in ("estimates", "sessions"):
-        raise MisuseError(f"the suite {options.suite} is of this machine", where="--ray", fix="leave it out")
-    if options.suite == "throughput" and options.network is not None:
-        raise MisuseError("the network of a cluster is what it is", where="--network", fix="leave it out with --ray")
-
-
-def _of_networks(options: argparse.Namespace, output: Output) -> int:
-    """Networks measured in another way than one prediction at a time."""
-    from lanner.benchmarks.machine import machine
-
-    options.only = options.only or OF_NETWORKS[options.suite]
-    document: dict[str, Any] = {"command": _command(options), "machine": machine()}
-    chosen, networks = _chosen(options, "networks"), _networks(options.network or ["loopback"])
-    code, rows = MEASURED[options.suite](options, chosen, networks, output)
-    document["rows"] = rows
-    _keep(document, options, output)
-    return code
-
-
-def _keep(document: dict[str, Any], options: argparse.Namespace, output: Output) -> None:
+def keep_document(document: dict[str, Any], options: argparse.Namespace, output: Output) -> None:
     """Print the document, and write it where the options say."""
     if options.save is not None:
         write_whole(options.save, json.dumps(document, indent=1) + "\n", MisuseError)
@@ -191,7 +167,9 @@ class _Measured:
     machine: dict[str, Any]
 
 
-def _of_each(options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network]) -> Iterator[_Measured]:
+def _of_each(
+    options: argparse.Namespace, find: Finder, chosen: Sequence[Case], networks: Sequence[Network]
+) -> Iterator[_Measured]:
     """What became of each benchmark, in order; on a cluster several are measured at once, on a node each."""
     if options.ray is None:
         yield from (_tried(case, options, networks) for case in chosen)
@@ -199,12 +177,12 @@ def _of_each(options: argparse.Namespace, chosen: Sequence[Case], networks: Sequ
     # The parser's functions are of no use elsewhere.
     sent = argparse.Namespace(**{name: value for name, value in vars(options).items() if name not in _OF_PARSER})
     with cluster(options.ray):
-        yield from on_each(_as_task, [case.name for case in chosen], sent, networks, cpus=whole_node())
+        yield from on_each(_as_task, [case.name for case in chosen], sent, find, networks, cpus=whole_node())
 
 
-def _as_task(name: str, options: argparse.Namespace, networks: Sequence[Network]) -> _Measured:
+def _as_task(name: str, options: argparse.Namespace, find: Finder, networks: Sequence[Network]) -> _Measured:
     options.only = name
-    (case,) = _chosen(options, options.suite)
+    (case,) = chosen_cases(options, find)
     return _tried(case, options, networks)
 
 
@@ -234,15 +212,14 @@ def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network
     ]
 
 
-def _chosen(options: argparse.Namespace, suite: str) -> list[Case]:
-    """The benchmarks of a suite that the options name."""
-    from lanner.benchmarks.cases import cases
-
+def chosen_cases(options: argparse.Namespace, find: Finder, suite: str | None = None) -> list[Case]:
+    """The benchmarks of a suite that the options name; their own suite's where none is given."""
+    suite = suite or options.suite
     named = options.data or os.environ.get("LANNER_DATA")
     data = None if named is None else Path(named)
     if data is not None and not data.is_dir():
         raise MisuseError("there is no such folder", where=str(data), fix="check --data or $LANNER_DATA")
-    available = {case.name: case for case in cases(suite, options.mode, data)}
+    available = {case.name: case for case in find(suite, options.mode, data)}
     if options.only is None:
         return list(available.values())
     absent = [name for name in options.only.split(",") if name not in available]
@@ -252,20 +229,21 @@ def _chosen(options: argparse.Namespace, suite: str) -> list[Case]:
     return [available[name] for name in options.only.split(",")]
 
 
-def _networks(texts: Sequence[str]) -> list[Network]:
-    return [read_network(name) for text in texts for name in text.split(",")]
+def networks_between(options: argparse.Namespace) -> list[Network]:
+    """What lies between the parties, by the options."""
+    return [read_network(name) for text in options.network or ["loopback"] for name in text.split(",")]
 
 
-def _command(options: argparse.Namespace) -> str:
+def command_of(options: argparse.Namespace) -> str:
     """The command that measures the same again; where files lie on this machine, and a cluster is, is left out."""
-    words = ["lanner", "bench", options.suite, "--mode", options.mode]
+    words = [*options.parser.prog.split(), options.suite, "--mode", options.mode]
     given = {
         "rounding": options.rounding,
         "precision": options.precision,
         "kept-bits": options.kept_bits and str(options.kept_bits),
         "network": options.network and ",".join(options.network),
         "only": options.only,
-        "sessions": options.sessions and str(options.sessions),
+        "sessions": getattr(options, "sessions", None) and str(options.sessions),
     }
     for name, value in given.items():
         words += [] if value is None else [f"--{name}", value]

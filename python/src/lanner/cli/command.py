@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, NoReturn
 
@@ -21,15 +23,16 @@ TERMINATED = 143
 CLOSED_PIPE = 1
 
 
-def run_command(arguments: list[str]) -> int:
+def run_command(arguments: list[str], read: Callable[[Sequence[str]], argparse.Namespace] = parse) -> int:
     """Run one command and return its exit code.
 
     Args:
         arguments: The arguments after the program's name.
+        read: Reads them.
     """
     output = Output(json="--json" in arguments)
     signal.signal(signal.SIGTERM, _terminate)
-    code = _run(arguments, output)
+    code = _run(arguments, read, output)
     try:
         with writing_results():
             _flush(sys.stdout)
@@ -45,9 +48,9 @@ def run_command(arguments: list[str]) -> int:
     return code
 
 
-def _run(arguments: list[str], output: Output) -> int:
+def _run(arguments: list[str], read: Callable[[Sequence[str]], argparse.Namespace], output: Output) -> int:
     try:
-        options = parse(arguments)
+        options = read(arguments)
         check_written(options)
         code: int = options.command(options, output)
     except LannerError as error:

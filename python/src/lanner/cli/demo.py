@@ -60,7 +60,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         with output.progress(f"compiling {NETWORK}"):
             shown = Protocols(options.mode, options.rounding).output("probability")
-            model = compile_embedded(NETWORK, options.mode, shown, options.rounding, kernel_times=times)
+            model = compile_embedded(
+                NETWORK, mode=options.mode, output=shown, rounding=options.rounding, kernel_times=times
+            )
             path = Path(folder) / f"{NETWORK}.lanner"
             model.save(path)
         predictions, seconds = _classify(path, x, output)

@@ -49,7 +49,7 @@ def _native_reasons(model: ImportedModel, limits: LimitKeywords) -> Sequence[Ref
     """What fixed point does not have of a lowered model, or what of its sizes is beyond the limits."""
     from lanner.onnx import check_graph
 
-    options = CompileOptions(model.name, output=_POLICY, **limits)
+    options = CompileOptions(name=model.name, output=_POLICY, **limits)
     try:
         with native_errors(model.name):
             return check_graph(model.graph, options.document()).reasons

@@ -79,17 +79,17 @@ def build_parser() -> Parser:
     parser = Parser(
         prog="lanner", description="Private neural-network inference between two parties.", allow_abbrev=False
     )
-    _add_common(parser, top=True)
+    add_common(parser, top=True)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     for module in COMMANDS:
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP + ".", allow_abbrev=False)
         module.add_arguments(command)
-        _add_common(command, top=False)
+        add_common(command, top=False)
         command.set_defaults(command=module.run, parser=command)
     return parser
 
 
-def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
+def add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
     """The options that stand before or after the command alike."""
 
     def default(value: object) -> object:

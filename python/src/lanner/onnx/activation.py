@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lanner.onnx.bends import bend, sloped
 from lanner.onnx.bounds import at_least, at_most, between
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
-from lanner.onnx.pairing import weighted_sums
 from lanner.onnx.registry import lowers
 
 
@@ -21,7 +20,7 @@ def lower_relu(node: Node, graph: GraphBuilder) -> Wire:
 @lowers("LeakyRelu")
 def lower_leaky_relu(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``LeakyRelu``; the result has x's shape."""
-    return _sloped(graph, node.wire(0), float(node.attr("alpha", 0.01)))
+    return sloped(graph, node.wire(0), float(node.attr("alpha", 0.01)))
 
 
 @lowers("PRelu")
@@ -42,9 +41,7 @@ def lower_prelu(node: Node, graph: GraphBuilder) -> Wire:
         fits = False
     if not fits:
         raise node.unsupported("input 1", f"has shape {slope.shape}, which does not broadcast to {x.batch_shape}")
-    if np.unique(slope).size == 1:
-        return _sloped(graph, x, float(slope.flat[0]))
-    return _weighted(graph, x, slope)
+    return bend(graph, x, slope)
 
 
 @lowers("Abs")
@@ -106,24 +103,6 @@ def lower_thresholded_relu(node: Node, graph: GraphBuilder) -> Wire:
 def absolute(graph: GraphBuilder, x: Wire) -> Wire:
     """Add ``|x|``."""
     return graph.subtract(graph.scale(graph.relu(x), 2.0), x)
-
-
-def _sloped(graph: GraphBuilder, x: Wire, alpha: float) -> Wire:
-    """Add ``x`` where positive, else ``alpha * x``; fixed point has slopes from 0 to 1."""
-    if 0.0 <= alpha <= 1.0 or not np.isfinite(alpha):
-        return graph.elementwise("LeakyRelu", x, {"alpha": alpha})
-    return graph.add(graph.scale(x, alpha), graph.scale(graph.relu(x), 1.0 - alpha))
-
-
-def _weighted(graph: GraphBuilder, x: Wire, slope: NDArray[np.float32]) -> Wire:
-    """Add ``slope * x + (1 - slope) * relu(x)`` as one convolution of one tap, where slopes differ by channel alone."""
-    channels = x.shape[0]
-    whole = np.broadcast_to(slope, x.shape).reshape(channels, -1)
-    if (whole == whole[:, :1]).all():
-        taps = np.stack([whole[:, 0], np.float32(1.0) - whole[:, 0]], 1).reshape(channels, 2, 1, 1)
-        return graph.reshape(weighted_sums(graph, x, graph.relu(x), taps), x.shape)
-    bent = graph.multiply_constant(graph.relu(x), np.float32(1.0) - slope)
-    return graph.add(graph.multiply_constant(x, slope), bent)
 
 
 def _bound(node: Node, index: int) -> float | None:

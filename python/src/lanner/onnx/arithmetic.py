@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 
+from lanner.onnx.bends import bent_sum
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.matrices import repeated_product
 from lanner.onnx.node import Node
@@ -33,7 +34,7 @@ def lower_sub(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Sub`` to sums with a negated operand; the result has the shape to which both broadcast."""
     operands = read_operands(node, graph)
     if not operands.constants:
-        return graph.subtract(operands.secrets[0], operands.secrets[1])
+        return _sum(graph, operands.secrets[0], graph.negate(operands.secrets[1]))
     (x,), (value,) = operands.secrets, operands.constants
     if isinstance(node.inputs[0], Wire):
         return graph.add_constant(x, -value)
@@ -103,9 +104,13 @@ def _product(node: Node, graph: GraphBuilder) -> Wire:
     return graph.multiply_constant(operands.secrets[0], operands.constants[0])
 
 
+def _sum(graph: GraphBuilder, x: Wire, y: Wire) -> Wire:
+    return bent_sum(graph, x, y) or graph.add(x, y)
+
+
 def _total(node: Node, graph: GraphBuilder) -> Wire:
     operands = read_operands(node, graph)
-    total = functools.reduce(graph.add, operands.secrets)
+    total = functools.reduce(functools.partial(_sum, graph), operands.secrets)
     if not operands.constants:
         return total
     return graph.add_constant(total, functools.reduce(np.add, operands.constants))

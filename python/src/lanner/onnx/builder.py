@@ -40,13 +40,18 @@ class Made:
         operator: The graph operator.
         inputs: The wires that it reads.
         attributes: Its plain attributes.
-        constant: The number of its constant, if that is only one.
+        value: Its constant, if it has one; it broadcasts to what it is added to or multiplied with.
     """
 
     operator: str
     inputs: tuple[Wire, ...]
     attributes: dict[str, Any]
-    constant: float | None
+    value: NDArray[np.float32] | None
+
+    @property
+    def constant(self) -> float | None:
+        """The number of its constant, if that is only one."""
+        return float(self.value.flat[0]) if self.value is not None and self.value.size == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +116,7 @@ class GraphBuilder:
             members[role] = None if tensor is None else self._tensors.keep(f"{name}.{role}", tensor)
         op: Any = {operator: members} if members else operator
         self._nodes.append({"name": name, "op": op, "inputs": [wire.name for wire in inputs]})
-        value = (tensors or {}).get("value")
-        constant = float(value.flat[0]) if value is not None and value.size == 1 else None
-        self._made[name] = Made(operator, inputs, dict(attributes or {}), constant)
+        self._made[name] = Made(operator, inputs, dict(attributes or {}), (tensors or {}).get("value"))
         return Wire(name, shape)
 
     def check_size(self, shape: Sequence[int]) -> None:
@@ -322,11 +325,16 @@ class GraphBuilder:
         return self.add_node("MaxPool", (x,), (x.shape[0], 1, 1), attributes)
 
     def finish(self, output: Wire) -> FloatGraph:
-        """Return the graph with this wire as its output."""
+        """Return the graph with this wire as its output, without the nodes that it does not need."""
+        needed, nodes = {output.name}, []
+        for node in reversed(self._nodes):
+            if node["name"] in needed:
+                needed.update(node["inputs"])
+                nodes.append(node)
         document = {
             "format_version": FORMAT_VERSION,
             "inputs": [{"name": self.input.name, "shape": list(self.input.shape)}],
-            "nodes": self._nodes,
+            "nodes": nodes[::-1],
             "output": output.name,
         }
         return FloatGraph(json.dumps(document), self._tensors.by_name, output.shape)

@@ -20,7 +20,7 @@ from lanner.onnx.terms import Array
 #: How many directions each value of the attribute has, and which of them go from the last step to the first.
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-#: So many steps are written as one that repeats: `FEWEST_TIMES` of `crates/graph/src/repeats.rs`, and the first ones.
+#: So many steps are written as one that repeats: `FEWEST_TIMES` of `crates/network/src/repeats.rs`, and the first ones.
 _MANY = 8
 
 

@@ -1,9 +1,7 @@
 //! Smooth functions of one element, each by its formula: fixed point has one operator for all.
 
-mod domain;
 mod erf;
 mod ramp;
-mod spans;
 mod within;
 
 use serde::{Deserialize, Serialize};
@@ -12,23 +10,7 @@ use erf::erf;
 pub use ramp::Ramp;
 pub use within::Within;
 
-use super::{Elementwise, FixedFunction, Part, Spans, Wanted};
-use crate::fit::Target;
-use crate::network::{FixedOp, FunctionFit};
-
-/// The cheapest polynomials for a function of real numbers that are nowhere on the integers `low .. low + 2^bits` of `input` units farther from it
-/// than `tolerance` units of the output, more than half a one; and how far they are. The closest that were found where none are that close.
-#[must_use]
-pub fn polynomials(
-    function: impl Fn(f64) -> f64,
-    low: i64,
-    bits: u32,
-    [input, output]: [f64; 2],
-    tolerance: f64,
-) -> (FixedFunction, f64) {
-    let fitted = Target::new(function, low, bits, [input, output]).fit(tolerance);
-    (fitted.function, fitted.error)
-}
+use super::Elementwise;
 
 /// A function of one element.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,7 +48,8 @@ pub enum Function {
 
 impl Function {
     /// The operator's name in messages.
-    pub(crate) const fn name(&self) -> &'static str {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Sigmoid => "Sigmoid",
             Self::Tanh => "Tanh",
@@ -83,7 +66,8 @@ impl Function {
     }
 
     /// The value at x.
-    pub(crate) fn at(&self, x: f64) -> f64 {
+    #[must_use]
+    pub fn at(&self, x: f64) -> f64 {
         match self {
             Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
             Self::Tanh => x.tanh(),
@@ -100,7 +84,8 @@ impl Function {
     }
 
     /// The exponent, its sign left out, and the term of a power that grows without limit towards 0 and is not known to stay away from it.
-    pub(super) fn inverse(&self) -> Option<[f64; 2]> {
+    #[must_use]
+    pub fn inverse(&self) -> Option<[f64; 2]> {
         match self {
             Self::Reciprocal => Some([1.0, 0.0]),
             Self::Power { exponent, term } if *exponent < 0.0 => {
@@ -113,7 +98,8 @@ impl Function {
     }
 
     /// The exponent and the term of a power between 0 and 1: a root.
-    pub(super) fn root(&self) -> Option<[f64; 2]> {
+    #[must_use]
+    pub fn root(&self) -> Option<[f64; 2]> {
         match self {
             Self::Sqrt => Some([0.5, 0.0]),
             Self::Power { exponent, term } if *exponent > 0.0 && *exponent < 1.0 => {
@@ -125,7 +111,8 @@ impl Function {
     }
 
     /// Whether it bends without limit towards 0 though it is no inverse power: a root or a logarithm.
-    pub(super) fn is_bent_at_0(&self) -> bool {
+    #[must_use]
+    pub fn is_bent_at_0(&self) -> bool {
         match self {
             Self::Log => true,
             Self::Within(within) => within.of.is_bent_at_0(),
@@ -134,7 +121,8 @@ impl Function {
     }
 
     /// What it approaches far below and far above 0, if it does.
-    pub(super) fn limits(&self) -> [Option<f64>; 2] {
+    #[must_use]
+    pub fn limits(&self) -> [Option<f64>; 2] {
         match self {
             Self::Sigmoid => [Some(0.0), Some(1.0)],
             Self::Tanh | Self::Erf | Self::Softsign => [Some(-1.0), Some(1.0)],
@@ -181,29 +169,11 @@ impl Elementwise for Function {
         true
     }
 
-    /// What a ramp's `Relu` is rounded to does for its tail, too.
-    fn input_unit(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
-        if matches!(self, Self::Tail(_)) { None } else { self.unit_of_input(seen, unit) }
-    }
-
     fn has_limits(&self) -> bool {
         !matches!(self, Self::Tail(_)) && self.limits().iter().all(Option::is_some)
     }
 
     fn is_inverse(&self) -> bool {
         self.inverse().is_some()
-    }
-
-    fn spans(&self, wanted: &Wanted<'_>) -> Result<Option<Spans>, String> {
-        self.lower_spans(wanted)
-    }
-
-    fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
-        let &Wanted { scale, unit, .. } = wanted;
-        let domain = self.domain(wanted.seen, unit)?;
-        let of = format!("{self:?} {domain:?} {:?} {scale:e} {unit:e}", wanted.reach);
-        let fitted = wanted.functions.get_or(of, || self.polynomials(&domain, scale, wanted.reach, unit))?;
-        let fit = Some(FunctionFit { error: fitted.error, open: domain.open, vanishes: wanted.vanishes });
-        Ok(vec![Part { suffix: "", op: FixedOp::Function(fitted.function), scale: unit, fit }])
     }
 }

@@ -5,7 +5,7 @@ use std::f64::consts::SQRT_2;
 use serde::{Deserialize, Serialize};
 
 use super::erf::erfc;
-use crate::elementwise::{Elementwise, Part, Wanted};
+use crate::elementwise::Elementwise;
 
 /// A function that approaches a constant below 0 and a line through 0 above: `gain * max(x, 0)` and a tail, which approaches constants on both
 /// sides. A pass takes it apart; fixed point has the parts.
@@ -47,7 +47,8 @@ pub enum Ramp {
 
 impl Ramp {
     /// The operator's name in messages.
-    pub(crate) const fn name(&self) -> &'static str {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Gelu { .. } => "Gelu",
             Self::Swish { .. } => "Swish",
@@ -60,7 +61,8 @@ impl Ramp {
     }
 
     /// The slope far above 0 where that is not 1 for all attributes.
-    pub(crate) const fn gain(&self) -> Option<f32> {
+    #[must_use]
+    pub const fn gain(&self) -> Option<f32> {
         match self {
             Self::Selu { gamma, .. } => Some(*gamma),
             _ => None,
@@ -134,9 +136,5 @@ impl Elementwise for Ramp {
             Self::Selu { alpha, gamma } => *alpha >= 0.0 && *gamma >= 0.0,
             _ => false,
         }
-    }
-
-    fn lower(&self, _wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
-        Err("its two parts still one".to_owned())
     }
 }

@@ -22,7 +22,8 @@ pub struct Within {
 
 impl Within {
     /// The known ends.
-    pub(super) fn ends(&self) -> [Option<f64>; 2] {
+    #[must_use]
+    pub fn ends(&self) -> [Option<f64>; 2] {
         [self.low, self.high].map(|end| end.map(f64::from))
     }
 

@@ -1,0 +1,194 @@
+//! The client's side of a coefficient-encoded layer.
+
+use lanner_bfv::function_privacy::PreparedPhase;
+use lanner_bfv::halves::C1;
+use lanner_bfv::{BfvError, SecretKey};
+use lanner_primitives::{Prg, Seed, parallel};
+use lanner_share::Share;
+use lanner_step::{ProtocolError, in_turns, kind};
+use lanner_wire::{Channel, Encode, Reader, Writer};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::input::Prepared;
+use super::packing::Place;
+use super::scheme::Scheme;
+
+/// A layer as the client runs it.
+pub struct ClientLayer {
+    scheme: Scheme,
+    inputs: Vec<Vec<Place>>,
+    outputs: Vec<Vec<Place>>,
+}
+
+/// Encryptions whose second halves were announced.
+pub struct ClientRequest(Vec<Prepared>);
+
+/// One-time material of one run.
+pub struct ClientMaterial {
+    encryptions: Vec<Prepared>,
+    phases: Vec<PreparedPhase>,
+}
+
+impl ClientMaterial {
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        self.encryptions.iter().for_each(|encryption| encryption.encode(writer));
+        self.phases.iter().for_each(|phase| phase.encode(writer));
+    }
+}
+
+impl ClientLayer {
+    /// Lays the layer out.
+    ///
+    /// # Errors
+    /// None: what does not fit was refused when the scheme was made.
+    pub fn new(scheme: Scheme) -> Result<Self, ProtocolError> {
+        let (inputs, outputs) = (scheme.packing.inputs(), scheme.packing.outputs());
+        Ok(Self { scheme, inputs, outputs })
+    }
+
+    /// All that both parties know of the layer.
+    pub(crate) fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    /// Offline: announces the second halves of the inputs.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    pub fn request(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<ClientRequest, ProtocolError> {
+        let prepare = |seed: &Seed| self.scheme.inputs.prepare(key, &mut Prg::new(seed.clone()));
+        let prepared = parallel::map(parallel::seeds(self.inputs.len(), rng).iter(), prepare);
+        let prepared = prepared.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+        // C -> S: seeds of c1
+        let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
+        channel.send(kind::LINEAR_SEEDS, &seeds)?;
+        channel.flush()?;
+        Ok(ClientRequest(encryptions))
+    }
+
+    /// Offline: receives the second halves of the outputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        request: ClientRequest,
+    ) -> Result<ClientMaterial, ProtocolError> {
+        Ok(ClientMaterial { encryptions: request.0, phases: self.receive_phases(channel, key)? })
+    }
+
+    /// As [`Self::receive`], where the inputs were sent already.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub(crate) fn receive_phases(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+    ) -> Result<Vec<PreparedPhase>, ProtocolError> {
+        let mut phases = Vec::with_capacity(self.outputs.len());
+        for numbers in in_turns(self.outputs.len()) {
+            // S -> C: c1 of an output
+            let length = self.scheme.modulus.second_half_len();
+            let receive = |_| channel.receive(kind::LINEAR_SECOND_HALF, length);
+            let received = numbers.clone().map(receive).collect::<Result<Vec<_>, _>>()?;
+            let tasks = received.into_iter().zip(&self.outputs[numbers]);
+            let prepared = parallel::map(tasks, |(bytes, wanted)| {
+                key.prepare_phase(&self.scheme.modulus, &bytes, &coefficients(wanted))
+            });
+            for phase in prepared {
+                phases.push(phase?);
+            }
+        }
+        Ok(phases)
+    }
+
+    /// Reads what [`ClientMaterial::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, BfvError> {
+        let Scheme { parameters, modulus, inputs, .. } = &self.scheme;
+        let encryption = |_: &_| inputs.decode(parameters, reader);
+        let encryptions = self.inputs.iter().map(encryption).collect::<Result<_, _>>()?;
+        let phase = |wanted: &Vec<Place>| PreparedPhase::decode(modulus, wanted.len(), reader);
+        Ok(ClientMaterial { encryptions, phases: self.outputs.iter().map(phase).collect::<Result<_, _>>()? })
+    }
+
+    /// Online: this party's share of the outputs, in [`Scheme::ring`].
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: ClientMaterial,
+        share: &Share,
+    ) -> Result<Share, ProtocolError> {
+        self.send(channel, ClientRequest(material.encryptions), share)?;
+        self.open(channel, material.phases)
+    }
+
+    /// The first half of [`Self::online`]: sends the inputs. It needs nothing that the server has answered.
+    ///
+    /// # Errors
+    /// As [`Self::online`].
+    pub(crate) fn send(
+        &self,
+        channel: &mut dyn Channel,
+        request: ClientRequest,
+        share: &Share,
+    ) -> Result<(), ProtocolError> {
+        self.scheme.check_input(share)?;
+        let mut encryptions = request.0.into_iter();
+        for numbers in in_turns(self.inputs.len()) {
+            // What is left to do takes less than sharing it would.
+            for (places, encryption) in self.inputs[numbers].iter().zip(encryptions.by_ref()) {
+                let message = scatter(places, share.values(), &self.scheme);
+                // C -> S: c0 of an input
+                channel.send(kind::LINEAR_INPUT, &self.scheme.inputs.encrypt(encryption, &message)?)?;
+            }
+            channel.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The second half of [`Self::online`]: receives the outputs.
+    ///
+    /// # Errors
+    /// As [`Self::online`].
+    pub(crate) fn open(
+        &self,
+        channel: &mut dyn Channel,
+        phases: Vec<PreparedPhase>,
+    ) -> Result<Share, ProtocolError> {
+        let mut values = Zeroizing::new(vec![0; self.scheme.packing.elements()[1]]);
+        for (wanted, phase) in self.outputs.iter().zip(phases) {
+            // S -> C: c0 of an output, where it holds one
+            let bytes = channel.receive(kind::LINEAR_OUTPUT, self.scheme.modulus.c0_len(wanted.len()))?;
+            for ((_, element), value) in wanted.iter().zip(phase.open(&bytes)?.iter()) {
+                values[*element] = *value;
+            }
+        }
+        Ok(Share::new(self.scheme.ring(), std::mem::take(&mut values))?)
+    }
+}
+
+/// A share's elements at their coefficients.
+pub(super) fn scatter(places: &[Place], values: &[u64], scheme: &Scheme) -> Zeroizing<Vec<u64>> {
+    let mut coefficients = Zeroizing::new(vec![0; scheme.parameters.degree()]);
+    for (place, element) in places {
+        coefficients[*place] = values[*element];
+    }
+    coefficients
+}
+
+pub(super) fn coefficients(places: &[Place]) -> Vec<usize> {
+    places.iter().map(|(coefficient, _)| *coefficient).collect()
+}

@@ -1,0 +1,190 @@
+//! The server's side of a frequency-domain layer.
+
+use lanner_bfv::halves::C0;
+use lanner_bfv::{Evaluator, Multiplier, MultiplierForm, Parameters, Plaintext, PublicKey};
+use lanner_share::Share;
+use lanner_step::encoding::{read_share, undecodable, write_share};
+use lanner_step::{LayerWeights, ProtocolError, Result, WeightForm, moduli};
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
+use rand_core::CryptoRng;
+
+use super::noise::output_noise;
+use super::packing::Packing;
+use super::scheme::{EncryptedProducts, FirstHalfProducts, evaluate};
+use super::spectrum::Spectrum;
+use crate::exchange::{Sealed, ServerExchange};
+
+/// A layer with the transforms of its filters, made once and shared by all sessions.
+pub struct ServerLayer {
+    spectrum: Spectrum,
+    exchange: ServerExchange,
+    multipliers: Vec<Multiplier>,
+    bias: Share,
+}
+
+/// One-time material of a layer: its outputs, evaluated, masked and blinded but for the message.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_packed::falcon::ServerMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
+pub struct ServerMaterial {
+    sealed: Sealed,
+    share: Share,
+    /// Whether the server's share of the input is in it.
+    complete: bool,
+}
+
+impl ServerMaterial {
+    /// The server's share of the layer's output.
+    #[must_use]
+    pub fn share(&self) -> &Share {
+        &self.share
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        self.sealed.encode(writer);
+        write_share(&self.share, writer);
+        writer.bool(self.complete);
+    }
+}
+
+impl ServerLayer {
+    /// Transforms and encodes a layer's weights (as in [`lanner_step::Convolution`]), with its bias per output element.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
+    /// fit the parameters.
+    pub fn new(packing: &Packing, parameters: &Parameters, weights: &[i64], bias: &[i64]) -> Result<Self> {
+        Self::in_form(WeightForm::Evaluation, packing, parameters, weights.into(), bias)
+    }
+
+    /// As [`Self::new`], in the form of choice.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn in_form(
+        form: WeightForm,
+        packing: &Packing,
+        parameters: &Parameters,
+        weights: LayerWeights<'_>,
+        bias: &[i64],
+    ) -> Result<Self> {
+        let shape = packing.shape();
+        if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
+            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
+        }
+        if packing.slots() != parameters.degree() {
+            return Err(ProtocolError::Shape { what: "slots of a packing" });
+        }
+        let [inputs, _] = packing.ciphertexts();
+        let noise = output_noise(packing, parameters);
+        let exchange = ServerExchange::new(parameters, packing.prime(), inputs, noise)?;
+        let spectrum = Spectrum::new(packing)?;
+        let kept = MultiplierForm::new(exchange.encoder().modulus());
+        let kept = if form == WeightForm::Evaluation { kept.prepare() } else { kept };
+        let (purpose, count) =
+            (("spectrum", packing, moduli(parameters), form), packing.operations().multiplications);
+        let multipliers = weights.encoded_by(&purpose, &kept, count, || {
+            let mut multipliers = Vec::with_capacity(count);
+            for output in packing.outputs() {
+                for slots in spectrum.multipliers(output, &weights) {
+                    let compact = exchange.encoder().compact_multiplier(&slots)?;
+                    multipliers.push(if form == WeightForm::Evaluation {
+                        compact.prepare()
+                    } else {
+                        compact
+                    });
+                }
+            }
+            Ok(multipliers)
+        })?;
+        let bias = Share::embed(spectrum.ring(), bias);
+        Ok(Self { spectrum, exchange, multipliers, bias })
+    }
+
+    /// Bytes of a layer's encoded weights.
+    #[must_use]
+    pub fn bytes(packing: &Packing, parameters: &Parameters, form: WeightForm) -> u64 {
+        let each = Multiplier::bytes(parameters, packing.prime(), form == WeightForm::Evaluation);
+        packing.operations().multiplications as u64 * each as u64
+    }
+
+    /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's
+    /// share of the output; sends the second halves of the result. `input` is the server's share of the input if it is
+    /// known by now: then only the client's is left for the online phase.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Bfv`] if the parameters do
+    /// not allow the blinding; [`ProtocolError::Shape`] if `input` does not fit.
+    pub fn offline(
+        &self,
+        channel: &mut dyn Channel,
+        key: &PublicKey,
+        input: Option<&Share>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<ServerMaterial> {
+        let mut inputs = self.exchange.receive_ahead(channel)?;
+        let parameters = self.exchange.parameters();
+        if let Some(share) = input {
+            let evaluator = Evaluator::new(parameters);
+            for (input, own) in inputs.iter_mut().zip(self.encode(share)?) {
+                *input = evaluator.add_plain(input, &own)?;
+            }
+        }
+        let scheme = EncryptedProducts { parameters };
+        let evaluated = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
+        let (sealed, masks) = self.exchange.send_ahead(channel, key, evaluated, rng)?;
+        // The client gets F y - r: what it makes of that, the server makes of r.
+        let share = self.spectrum.unpack(&masks.slots())?.add(&self.bias)?;
+        Ok(ServerMaterial { sealed, share, complete: input.is_some() })
+    }
+
+    /// Reads what [`ServerMaterial::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let [_, ciphertexts] = self.spectrum.packing().ciphertexts();
+        let sealed = self.exchange.decode(reader, ciphertexts).map_err(undecodable)?;
+        let share = read_share(reader, self.bias.ring(), self.bias.len())?;
+        Ok(ServerMaterial { sealed, share, complete: reader.bool()? })
+    }
+
+    /// Online: receives the client's encrypted share, adds `input` unless the material has it, applies the layer, sends
+    /// the masked result; returns the server's share of it.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `input` does
+    /// not fit.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: ServerMaterial,
+        input: &Share,
+    ) -> Result<Share> {
+        // Transformed and encoded before the wait.
+        let own = if material.complete { Vec::new() } else { self.encode(input)? };
+        let own: Vec<_> = own.iter().map(C0::of).collect();
+        let [count, _] = self.spectrum.packing().ciphertexts();
+        let mut inputs = Vec::with_capacity(count);
+        for index in 0..count {
+            let mut half = self.exchange.receive(channel)?;
+            if let Some(own) = own.get(index) {
+                half.add_assign(own)?;
+            }
+            inputs.push(half);
+        }
+        // [F y] = [F x_C + F x_S] * F W
+        let scheme = FirstHalfProducts { parameters: self.exchange.parameters() };
+        let outputs = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
+        material.sealed.send(channel, outputs)?;
+        Ok(material.share)
+    }
+
+    /// `F x` in the slots of the layer's inputs.
+    fn encode(&self, share: &Share) -> Result<Vec<Plaintext>> {
+        let packed = self.spectrum.pack(share)?;
+        packed.iter().map(|slots| Ok(self.exchange.encoder().encode(slots)?)).collect()
+    }
+}

@@ -1,0 +1,15 @@
+//! Layers on packed slots: a ciphertext holds a value in each slot.
+#![allow(clippy::doc_markdown, reason = "ReLU is the field's name, not code")]
+
+pub mod exchange;
+pub mod falcon;
+pub mod gazelle;
+pub mod square;
+
+use lanner_bfv::ParameterSet;
+
+/// A party's layer with the parameter set whose keys it needs.
+pub(crate) struct OfSet<L> {
+    pub(crate) set: ParameterSet,
+    pub(crate) layer: L,
+}

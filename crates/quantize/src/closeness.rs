@@ -1,0 +1,311 @@
+//! How close a network's scores are to the float graph's on the calibration samples.
+
+use lanner_network::{Precision, Reached, arg_max};
+
+use super::calibrate::Samples;
+use super::precision::{Aim, Told};
+
+/// The float scores that a network is measured by.
+pub(super) struct Closeness<'a> {
+    /// Of every sample, by number.
+    scores: &'a [Vec<f32>],
+    /// What errors are relative to, by the sample's number, where the scores of a sample belong together.
+    ranges: Vec<f64>,
+    /// The same for each score by itself.
+    own: Vec<f64>,
+    /// What scores may be off by since they are rounded as asked: that does not count.
+    rounding: f64,
+    aim: Aim,
+}
+
+/// What a network reaches on some samples.
+pub(super) struct Measured {
+    pub(super) reached: Reached,
+    /// The samples' numbers, the largest error first.
+    pub(super) worst: Vec<usize>,
+}
+
+impl<'a> Closeness<'a> {
+    /// Errors are relative to the range of the sample's scores, or of the median sample's where that is larger: scores that nearly tie
+    /// are not to be more precise than others. Scores that are told by themselves, and a single one, are relative to their own range over
+    /// all samples; those of a map to that of all with the same unit, for a place that hardly varies is to be no more precise than others.
+    ///
+    /// `shape` is that of a sample's scores.
+    pub(super) fn new(scores: &'a [Vec<f32>], shape: &[usize], samples: &Samples<'_>, aim: Aim) -> Self {
+        let of_sample = |scores: &Vec<f32>| width(scores.iter().map(|score| f64::from(*score)));
+        let ranges: Vec<f64> = scores.iter().map(of_sample).collect();
+        let mut sorted: Vec<f64> = samples.iter().map(|(number, _)| ranges[*number]).collect();
+        sorted.sort_by(f64::total_cmp);
+        let all = || samples.iter().flat_map(|(number, _)| &scores[*number]).map(|score| f64::from(*score));
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+        // Where all scores of most samples are equal, all that there is to compare with.
+        let usual = first_above_zero([median, width(all()), largest(all())]);
+        let count = samples.first().map_or(0, |(number, _)| scores[*number].len());
+        let mut own = vec![f64::INFINITY; count];
+        for axis in unit_axes(shape, count) {
+            let ends = axis.ends(samples.iter().map(|(number, _)| &scores[*number]));
+            for (index, own) in own.iter_mut().enumerate() {
+                let [low, high] = ends[axis.place(index)];
+                *own = own.min(first_above_zero([high - low, high.max(-low), usual]));
+            }
+        }
+        Self {
+            scores,
+            ranges: ranges.into_iter().map(|range| range.max(usual)).collect(),
+            own,
+            rounding: 0.0,
+            aim,
+        }
+    }
+
+    /// The same where scores are rounded to a unit.
+    pub(super) fn rounded_to(self, unit: Option<f64>) -> Self {
+        Self { rounding: unit.map_or(0.0, |unit| unit / 2.0), ..self }
+    }
+
+    /// Measures integer scores, in units of `scale`, of samples in the same order.
+    pub(super) fn measure(&self, samples: &Samples<'_>, integers: &[Vec<i128>], scale: f64) -> Measured {
+        let tolerated = match self.aim.precision {
+            Precision::Error(error) => error,
+            Precision::Bits(_) => f64::INFINITY,
+        };
+        let mut reached = Reached {
+            asked: self.aim.precision,
+            error: 0.0,
+            samples: samples.len(),
+            labels_kept: 0,
+            labels_lost: 0,
+        };
+        let mut errors = Vec::with_capacity(samples.len());
+        for ((number, _), integers) in samples.iter().zip(integers) {
+            let error = self.error(*number, integers, scale);
+            let (keeps, loses) = self.labels(*number, integers, tolerated);
+            reached.error = reached.error.max(error);
+            reached.labels_kept += usize::from(keeps);
+            reached.labels_lost += usize::from(loses);
+            errors.push((error, *number));
+        }
+        errors.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Measured { reached, worst: errors.into_iter().map(|(_, number)| number).collect() }
+    }
+
+    /// The mean square of the errors of float scores of samples in the same order, each relative to what errors are relative to.
+    pub(super) fn mean_square(&self, samples: &Samples<'_>, found: &[Vec<f32>]) -> f64 {
+        let of_sample = |((number, _), found): (&(usize, _), &Vec<f32>)| {
+            let range = |index: usize| match self.aim.told {
+                Told::Scores | Told::Order => self.ranges[*number],
+                Told::Values | Told::Signs => self.own[index],
+            };
+            let errors = self.scores[*number].iter().zip(found).enumerate();
+            let squares = errors.map(|(index, (score, found))| {
+                let error = (f64::from(*found) - f64::from(*score)) / range(index);
+                error * error
+            });
+            squares.sum::<f64>() / found.len() as f64
+        };
+        samples.iter().zip(found).map(of_sample).sum::<f64>() / samples.len() as f64
+    }
+
+    /// The largest error of a score, of what it is relative to. Where scores are compared only, the smallest that it can be after all are
+    /// moved alike.
+    fn error(&self, number: usize, integers: &[i128], scale: f64) -> f64 {
+        let (scores, range) = (&self.scores[number], self.ranges[number]);
+        let errors = || {
+            scores.iter().zip(integers).map(|(score, integer)| *integer as f64 * scale - f64::from(*score))
+        };
+        match self.aim.told {
+            Told::Order if scores.len() > 1 => width(errors()) / 2.0 / range,
+            Told::Scores | Told::Order => largest(errors()) / range,
+            Told::Values | Told::Signs => {
+                let beyond = |error: f64| (error.abs() - self.rounding).max(0.0);
+                largest(errors().zip(&self.own).map(|(error, own)| beyond(error) / own))
+            }
+        }
+    }
+
+    /// Whether a sample keeps its label, or each of its labels, and whether it loses one though the float scores are clear.
+    fn labels(&self, number: usize, integers: &[i128], tolerated: f64) -> (bool, bool) {
+        let (scores, range) = (&self.scores[number], self.ranges[number]);
+        match self.aim.told {
+            Told::Values => (false, false),
+            Told::Signs => {
+                let mut changed = scores
+                    .iter()
+                    .zip(integers)
+                    .zip(&self.own)
+                    .filter(|((score, integer), _)| (**score > 0.0) != (**integer > 0));
+                let keeps = changed.clone().next().is_none();
+                (keeps, changed.any(|((score, _), own)| f64::from(score.abs()) / own > tolerated))
+            }
+            Told::Scores | Told::Order => {
+                let keeps = largest_score(scores) == arg_max(integers);
+                (keeps, !keeps && margin(scores) / range > tolerated)
+            }
+        }
+    }
+}
+
+/// An axis of a sample's scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Axis {
+    side: usize,
+    /// How far neighbours on it are apart.
+    stride: usize,
+}
+
+impl Axis {
+    /// Where on it a score is.
+    const fn place(self, index: usize) -> usize {
+        index / self.stride % self.side
+    }
+
+    /// The smallest and the largest score at each of its places.
+    fn ends<'s>(self, samples: impl Iterator<Item = &'s Vec<f32>>) -> Vec<[f64; 2]> {
+        let mut ends = vec![[f64::INFINITY, f64::NEG_INFINITY]; self.side];
+        for (index, score) in samples.flat_map(|scores| scores.iter().enumerate()) {
+            let ([low, high], score) = (&mut ends[self.place(index)], f64::from(*score));
+            (*low, *high) = (low.min(score), high.max(score));
+        }
+        ends
+    }
+}
+
+/// The axes at one place of which scores have one unit. That of a vector: each has its own. That of an image's channels. Of a matrix it may be
+/// either, columns of a table or channels over time, and scores are relative to the smaller range.
+fn unit_axes(shape: &[usize], count: usize) -> Vec<Axis> {
+    let axes =
+        (0..shape.len()).map(|axis| Axis { side: shape[axis], stride: shape[axis + 1..].iter().product() });
+    let axes: Vec<Axis> = axes.filter(|axis| axis.side > 1).collect();
+    match axes.len() {
+        0 | 1 => vec![Axis { side: count.max(1), stride: 1 }],
+        2 => axes,
+        _ => axes[..1].to_vec(),
+    }
+}
+
+/// The first that is above 0, else 1.
+fn first_above_zero(candidates: [f64; 3]) -> f64 {
+    candidates.into_iter().find(|range| *range > 0.0).unwrap_or(1.0)
+}
+
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(f64::abs).fold(0.0, f64::max)
+}
+
+/// The largest less the smallest; 0 for none.
+fn width(values: impl Iterator<Item = f64>) -> f64 {
+    let ends = values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(x), high.max(x)]);
+    (ends[1] - ends[0]).max(0.0)
+}
+
+/// The index of the largest score, of equals the first.
+pub(crate) fn largest_score(scores: &[f32]) -> usize {
+    scores.iter().enumerate().fold(0, |best, (i, score)| if *score > scores[best] { i } else { best })
+}
+
+/// The largest score less the next.
+fn margin(scores: &[f32]) -> f64 {
+    let best = largest_score(scores);
+    let others = scores.iter().enumerate().filter(|(i, _)| *i != best).map(|(_, score)| *score);
+    let next = others.fold(f32::NEG_INFINITY, f32::max);
+    scores.get(best).map_or(0.0, |best| f64::from(*best) - f64::from(next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCORES: [[f32; 2]; 3] = [[0.0, 4.0], [8.0, 0.0], [1.0, 1.5]];
+
+    fn measured(integers: [[i128; 2]; 3], error: f64, told: Told) -> Measured {
+        let scores: Vec<Vec<f32>> = SCORES.iter().map(|scores| scores.to_vec()).collect();
+        let aim = Aim { precision: Precision::Error(error), demanded: true, told };
+        let sample = [0.0_f32];
+        let samples: Samples<'_> = (0..3).map(|number| (number, &sample[..])).collect();
+        let integers: Vec<Vec<i128>> = integers.iter().map(|integers| integers.to_vec()).collect();
+        Closeness::new(&scores, &[2], &samples, aim).measure(&samples, &integers, 0.25)
+    }
+
+    #[test]
+    fn errors_are_relative_to_the_samples_range_or_the_median_one() {
+        // Off by 0.25 of 4, 0.25 of 8, and 0.5 of the median sample's 4.
+        let measured = measured([[1, 16], [33, 0], [4, 8]], 0.1, Told::Scores);
+        assert!((measured.reached.error - 0.5 / 4.0).abs() < 1e-12);
+        assert_eq!((measured.reached.labels_kept, measured.reached.labels_lost), (3, 0));
+        assert_eq!(measured.worst, [2, 0, 1]);
+    }
+
+    #[test]
+    fn what_all_scores_share_counts_only_where_they_are_revealed() {
+        let shifted = [[40, 56], [72, 40], [44, 46]];
+        assert!(measured(shifted, 0.1, Told::Order).reached.error < 1e-12);
+        assert!((measured(shifted, 0.1, Told::Scores).reached.error - 2.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_label_may_change_only_where_scores_nearly_tie() {
+        let swapped = [[0, 16], [32, 0], [7, 5]];
+        assert_eq!(measured(swapped, 0.2, Told::Scores).reached.labels_lost, 0);
+        let lost = measured(swapped, 0.1, Told::Scores);
+        assert_eq!((lost.reached.labels_kept, lost.reached.labels_lost), (2, 1));
+    }
+
+    #[test]
+    fn scores_of_their_own_units_are_measured_each_by_itself() {
+        // The second score's range is 4; the first's, off by 0.25 of its 8, is not what it is held against.
+        let off = [[0, 16], [33, 0], [4, 8]];
+        assert!((measured(off, 0.1, Told::Values).reached.error - 0.5 / 4.0).abs() < 1e-12);
+        assert_eq!(measured(off, 0.1, Told::Values).reached.labels_kept, 0);
+        // Of scores that are 0 in the second and third sample, one has another sign.
+        let signs = measured([[0, 16], [32, 1], [4, 6]], 0.1, Told::Signs).reached;
+        assert_eq!((signs.labels_kept, signs.labels_lost), (2, 0));
+        let lost = measured([[0, -1], [32, 0], [4, 6]], 0.1, Told::Signs).reached;
+        assert_eq!((lost.labels_kept, lost.labels_lost), (2, 1));
+    }
+
+    /// Two channels of two by two pixels, the second of a hundredth of the size, and a pixel of each that is always the same.
+    #[test]
+    fn a_maps_values_are_relative_to_all_of_their_channel() {
+        let scores = vec![
+            vec![0.0_f32, 100.0, 50.0, 10.0, 0.0, 1.0, 0.5, 0.1],
+            vec![80.0, 0.0, 20.0, 10.0, 0.8, 0.0, 0.2, 0.1],
+        ];
+        let aim = Aim { precision: Precision::Error(0.1), told: Told::Values, ..Aim::default() };
+        let sample = [0.0_f32];
+        let samples: Samples<'_> = (0..2).map(|number| (number, &sample[..])).collect();
+        let off = |index: usize, by: i128| {
+            let mut integers: Vec<Vec<i128>> =
+                scores.iter().map(|x| x.iter().map(|x| (x * 100.0).round() as i128).collect()).collect();
+            integers[1][index] += by;
+            let closeness = Closeness::new(&scores, &[2, 2, 2], &samples, aim);
+            closeness.measure(&samples, &integers, 0.01).reached.error
+        };
+        // One of 100, at a pixel that varies and at one that does not; and a hundredth of 1.
+        assert!((off(0, 100) - 0.01).abs() < 1e-6 && (off(3, 100) - 0.01).abs() < 1e-6);
+        assert!((off(7, 1) - 0.01).abs() < 1e-6, "{}", off(7, 1));
+    }
+
+    #[test]
+    fn a_matrix_may_have_units_along_either_side() {
+        let axes = |shape: &[usize]| unit_axes(shape, shape.iter().product());
+        let axis = |side, stride| Axis { side, stride };
+        assert_eq!(axes(&[24, 3]), [axis(24, 3), axis(3, 1)]);
+        assert_eq!(axes(&[1, 4, 8, 8]), [axis(4, 64)]);
+        assert_eq!(axes(&[1, 8, 8]), [axis(8, 8), axis(8, 1)]);
+        assert_eq!(
+            [axes(&[5]), axes(&[1, 5, 1]), axes(&[])],
+            [vec![axis(5, 1)], vec![axis(5, 1)], vec![axis(1, 1)]]
+        );
+    }
+
+    #[test]
+    fn a_single_score_is_relative_to_its_range_over_the_samples() {
+        let scores = vec![vec![1.0_f32], vec![3.0], vec![2.0]];
+        let aim = Aim { precision: Precision::Error(0.1), ..Aim::default() };
+        let sample = [0.0_f32];
+        let samples: Samples<'_> = (0..3).map(|number| (number, &sample[..])).collect();
+        let integers = vec![vec![1], vec![3], vec![2]];
+        let measured = Closeness::new(&scores, &[1], &samples, aim).measure(&samples, &integers, 1.1);
+        assert!((measured.reached.error - 0.15).abs() < 1e-6);
+    }
+}

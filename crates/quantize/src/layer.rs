@@ -1,0 +1,275 @@
+//! One linear layer's integers: the weight scale that uses a ring's room.
+
+use std::borrow::Cow;
+
+use lanner_graph::Op;
+use lanner_graph::pass::Draft;
+use lanner_network::{Accumulator, Bound, CompileError, LinearWeights, MAX_FACTOR, grid, linear_interval};
+
+/// How often a scale is widened when rounding the weights pushes the worst case over the limit.
+const ATTEMPTS: usize = 8;
+
+/// A layer's real weights, row-major by output channel, and biases.
+#[derive(Debug)]
+pub(super) struct RealLayer<'a> {
+    channels: usize,
+    weight: Cow<'a, [f32]>,
+    bias: Cow<'a, [f32]>,
+    /// The largest absolute weight.
+    largest: f64,
+    /// The sum of all squared weights.
+    squares: f64,
+    /// Of each output channel's weights, the sum of those above 0 and the sum of those below.
+    sums: Vec<[f64; 2]>,
+}
+
+/// A layer's integers; a unit of weight is `scale`. Clones share them.
+#[derive(Clone, Debug)]
+pub(super) struct FittedLayer {
+    pub(super) weights: LinearWeights,
+    pub(super) scale: f64,
+    /// The root mean square of the rounding error over that of the weights.
+    pub(super) error: f64,
+}
+
+/// What a fit must respect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Room {
+    /// The input's integers.
+    pub(super) input: Bound,
+    /// Real value of a unit of input.
+    pub(super) input_scale: f64,
+    /// The largest absolute value over calibration that is computed from the sums before a rescale, in real units of the sums.
+    pub(super) peak: f64,
+    /// How much pools before the rescale enlarge the sums.
+    pub(super) growth: f64,
+    /// The largest absolute value, in real units, of all that is added to the sums; `None` if it is not known yet.
+    pub(super) others: Option<f64>,
+    /// Whether nothing but a proof will do. Of others that are not known yet it leaves them half of what the ring allows.
+    pub(super) proof: bool,
+    /// Whether the sums are joined with other values: the peak is that of all, the worst case of the sums alone.
+    pub(super) joined: bool,
+    /// The ring.
+    pub(super) ring: Accumulator,
+    /// What the ring allows.
+    pub(super) limit: i128,
+    /// How the scale of the sums must relate to another value's; where there is none, it lies on the grid through `origin`.
+    pub(super) relation: Option<Relation>,
+    /// A scale of the grid that the sums' is to lie on, unless nobody is told of it.
+    pub(super) origin: Option<f64>,
+    /// The fewest and the most bits of the largest weight, sign included.
+    pub(super) bits: [u32; 2],
+}
+
+/// A relation between the scale of a layer's sums and that of a value they are joined with, so that public integer factors are exact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Relation {
+    /// One scale is a whole multiple of the other, which is public as a factor: by one of few factors.
+    Multiple { other: f64, factors: Factors },
+    /// One scale is the other times a power of two; a rescale lies between.
+    PowerOfTwo(f64),
+}
+
+/// Whole factors that tell no more of a scale than the grid does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Factors {
+    /// The grid's values, rounded.
+    Whole,
+    /// Those that lead from the grid to the grid.
+    PowersOfTwo,
+}
+
+impl Factors {
+    /// The largest factor not above `most`, which is whole and 1 or more.
+    fn below(self, most: f64) -> f64 {
+        match self {
+            Self::Whole => grid::whole_below(most),
+            Self::PowersOfTwo => most.log2().floor().exp2(),
+        }
+    }
+
+    /// The smallest factor not below `least`, which is whole and 1 or more.
+    fn above(self, least: f64) -> f64 {
+        match self {
+            Self::Whole => grid::whole_above(least),
+            Self::PowersOfTwo => least.log2().ceil().exp2(),
+        }
+    }
+}
+
+impl Relation {
+    /// The scale of the other value.
+    pub(super) const fn other(self) -> f64 {
+        let (Self::Multiple { other, .. } | Self::PowerOfTwo(other)) = self;
+        other
+    }
+
+    /// The smallest related scale that is not below `scale`.
+    pub(super) fn above(self, scale: f64) -> f64 {
+        // Without the tolerance a scale that is already related could move by a whole step.
+        const TOLERANCE: f64 = 1e-9;
+        match self {
+            Self::Multiple { other, factors } if other >= scale => {
+                other / factors.below((other / scale + TOLERANCE).floor().min(MAX_FACTOR as f64))
+            }
+            Self::Multiple { other, factors } => other * factors.above((scale / other - TOLERANCE).ceil()),
+            Self::PowerOfTwo(other) => other * ((scale / other).log2() - TOLERANCE).ceil().exp2(),
+        }
+    }
+}
+
+impl<'a> RealLayer<'a> {
+    /// Reads the tensors of node `node`, a layer with a given number of output channels.
+    pub(super) fn new(draft: &'a Draft, node: usize, channels: usize) -> Result<Self, CompileError> {
+        let node = &draft.graph.nodes[node];
+        let (Op::Conv { weight, bias, .. } | Op::MatMul { weight, bias }) = &node.op else {
+            return Err(CompileError::UnknownTensor { node: node.name.clone(), tensor: "weight".to_owned() });
+        };
+        let weight = draft.tensors.of_node(&node.name, weight)?;
+        let weight = match (&node.op, weight.shape()) {
+            // The float product stores [inputs, outputs], the integer one [outputs, inputs].
+            (Op::MatMul { .. }, &[rows, columns]) => {
+                let at = |index: usize| weight.data()[index % rows * columns + index / rows];
+                (0..rows * columns).map(at).collect()
+            }
+            _ => Cow::Borrowed(weight.data()),
+        };
+        let bias = match bias {
+            Some(name) => Cow::Borrowed(draft.tensors.of_node(&node.name, name)?.data()),
+            None => Cow::Owned(vec![0.0; channels]),
+        };
+        let largest = weight.iter().fold(0.0, |largest: f64, w| largest.max(f64::from(w.abs())));
+        let squares = weight.iter().map(|w| square(f64::from(*w))).sum();
+        let of_row = |row: &[f32]| {
+            let weights = || row.iter().copied().map(f64::from);
+            [weights().filter(|w| *w > 0.0).sum(), weights().filter(|w| *w < 0.0).sum()]
+        };
+        let sums = weight.chunks_exact((weight.len() / channels).max(1)).map(of_row).collect();
+        Ok(Self { channels, weight, bias, largest, squares, sums })
+    }
+
+    /// The finest weights that fit the room and have the bits asked for: proved to fit if possible, else for twice the peak.
+    pub(super) fn fit(&self, room: &Room, slack: f64) -> Option<FittedLayer> {
+        let [fewest, most] = room.bits;
+        // Whether weights of this scale may have the bits asked for: rounding all of them only to find out takes most of the time.
+        let may_do = |scale: f64| {
+            self.largest == 0.0 || self.largest / positive(scale) >= half_range(fewest) as f64 - 0.5
+        };
+        let enough = |(weights, _): &(LinearWeights, f64)| {
+            self.largest == 0.0 || largest(weights) >= half_range(fewest)
+        };
+        // The scale may be rounded up by a step, and the fewest bits must be left.
+        let step = if room.origin.is_some() { grid::STEP } else { 1.0 };
+        let finest = (half_range(most) as f64).max(half_range(fewest) as f64 * step);
+        let finest = self.largest / finest.min(half_range(room.ring.weight_bits()) as f64);
+        let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
+        let least = if room.joined { calibrated } else { finest };
+        let fitted = self.fit_proved(room, least, may_do).filter(enough).or_else(|| {
+            if room.proof {
+                return None;
+            }
+            let scale = room.related(positive(calibrated));
+            let quantized = may_do(scale).then(|| self.quantize(scale, room.input_scale));
+            quantized.map(|weights| (weights, scale)).filter(enough)
+        });
+        fitted.map(|(weights, scale)| FittedLayer { error: self.error(&weights, scale), weights, scale })
+    }
+
+    /// The finest weights whose worst case fits, with their scale: at least `least` and one that may do.
+    fn fit_proved(
+        &self,
+        room: &Room,
+        least: f64,
+        may_do: impl Fn(f64) -> bool,
+    ) -> Option<(LinearWeights, f64)> {
+        let (others, share) = match room.others {
+            Some(others) => (others, 1.0),
+            None if room.proof => (0.0, 0.5),
+            None => return None,
+        };
+        let allowed = share * room.limit as f64 / room.growth;
+        let mut scale = positive(((self.worst(room) + others) / (allowed * room.input_scale)).max(least));
+        for _ in 0..ATTEMPTS {
+            scale = room.related(scale);
+            if !may_do(scale) {
+                return None;
+            }
+            let weights = self.quantize(scale, room.input_scale);
+            let (low, high) = linear_interval(room.input, &weights, room.ring);
+            let worst = high.max(-low) as f64 + (others / (scale * room.input_scale)).ceil();
+            if worst <= allowed {
+                return Some((weights, scale));
+            }
+            scale *= worst / allowed * 1.0005;
+        }
+        None
+    }
+
+    /// The largest absolute real sum over all inputs in the room's range.
+    pub(super) fn worst(&self, room: &Room) -> f64 {
+        let (low, high) =
+            (room.input.low as f64 * room.input_scale, room.input.high as f64 * room.input_scale);
+        let of_row = |(&[positive, negative], biases): (&[f64; 2], &[f32])| {
+            let (bottom, top) = (positive * low + negative * high, positive * high + negative * low);
+            let sums = biases.iter().map(|&b| (top + f64::from(b)).abs().max((bottom + f64::from(b)).abs()));
+            sums.fold(0.0, f64::max)
+        };
+        let biases = self.bias.chunks_exact((self.bias.len() / self.channels).max(1));
+        self.sums.iter().zip(biases).map(of_row).fold(0.0, f64::max)
+    }
+
+    /// The largest absolute weight.
+    pub(super) const fn largest(&self) -> f64 {
+        self.largest
+    }
+
+    fn quantize(&self, scale: f64, input_scale: f64) -> LinearWeights {
+        let rounded = |x: &f32, unit: f64| (f64::from(*x) / unit).round_ties_even();
+        let weight = self.weight.iter().map(|w| rounded(w, scale) as i64).collect();
+        let bias = self.bias.iter().map(|b| rounded(b, scale * input_scale) as i128).collect();
+        LinearWeights::new(self.channels, weight, bias)
+    }
+
+    /// The root mean square of the rounding error over that of the weights.
+    fn error(&self, weights: &LinearWeights, scale: f64) -> f64 {
+        let error = |(w, q): (&f32, &i64)| square(f64::from(*w) - *q as f64 * scale);
+        let lost: f64 = self.weight.iter().zip(weights.weight()).map(error).sum();
+        if self.squares == 0.0 { 0.0 } else { (lost / self.squares).sqrt() }
+    }
+
+    /// Twice the peak in units of the coarsest weights that have the bits asked for: what no ring could hold.
+    pub(super) fn needed(&self, room: &Room) -> i128 {
+        let coarsest = self.largest / half_range(room.bits[0]) as f64;
+        (2.0 * room.peak / (positive(coarsest) * room.input_scale)) as i128
+    }
+}
+
+impl Room {
+    /// The smallest scale of weights, not below `scale`, whose sums are related as they must be, or lie on the grid.
+    fn related(&self, scale: f64) -> f64 {
+        let sums = scale * self.input_scale;
+        match (self.relation, self.origin) {
+            (Some(relation), _) => relation.above(sums) / self.input_scale,
+            (None, Some(origin)) => grid::above(sums, origin) / self.input_scale,
+            (None, None) => scale,
+        }
+    }
+}
+
+fn square(x: f64) -> f64 {
+    x * x
+}
+
+fn largest(weights: &LinearWeights) -> i64 {
+    weights.weight().iter().map(|w| w.abs()).max().unwrap_or(0)
+}
+
+/// The largest signed integer of a given number of bits.
+pub(super) const fn half_range(bits: u32) -> i64 {
+    (1 << (bits - 1)) - 1
+}
+
+/// A scale must be positive; a layer of zeros may take any.
+fn positive(scale: f64) -> f64 {
+    if scale > f64::MIN_POSITIVE { scale } else { 1.0 }
+}

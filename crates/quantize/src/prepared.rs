@@ -1,0 +1,246 @@
+//! What all attempts to compile one graph share: the prepared graph, the samples, and what the float graph did on them.
+
+use std::borrow::Cow;
+
+use lanner_graph::pass::Draft;
+use lanner_graph::{FloatExecutor, Graph, Node, Op, cores, pass};
+use lanner_network::{CompileError, Head, InputError, Tensor, Tensors};
+
+use super::bits::LayerBits;
+use super::calibrate::{Observed, Range, Samples, observe, observe_each, samples};
+use super::choice::{Choice, Chosen};
+use super::features::{CodedInput, Coding, prepare_input};
+use super::fits::Fits;
+use super::item::{Action, Item, items, only_polynomials};
+use super::lower::Source;
+use super::trace::{Calibration, Tracer};
+use super::{QuantizationOptions, made, outlier, steps};
+use crate::fit;
+
+/// A graph and its calibration.
+pub(super) struct Prepared<'c> {
+    draft: Draft,
+    head: Head,
+    samples: Samples<'c>,
+    tracer: &'c dyn Tracer,
+    /// All samples, one after the other, as the draft takes them where it does not take them as they are.
+    coded: Option<Vec<f32>>,
+    coding: Option<Coding>,
+    /// Inputs of the compiler's own making.
+    made: Vec<Vec<f32>>,
+    pub(super) observed: Observed,
+    /// Polynomials found for functions.
+    functions: fit::FitCache,
+}
+
+/// The samples that are not set aside, and what is known from them.
+pub(super) struct Part<'p> {
+    prepared: &'p Prepared<'p>,
+    pub(super) items: Vec<Item<'p>>,
+    fits: Fits<'p>,
+    input: Range,
+    input_ends: [f64; 2],
+    pub(super) samples: Samples<'p>,
+    pub(super) made: Samples<'p>,
+    pub(super) set_aside: usize,
+}
+
+impl<'c> Prepared<'c> {
+    /// Runs the passes, and the float graph on the samples.
+    pub(super) fn new(
+        graph: &Graph,
+        tensors: &Tensors,
+        calibration: Calibration<'c>,
+        options: &QuantizationOptions,
+    ) -> Result<Self, CompileError> {
+        let Calibration { samples: calibration, tracer } = calibration;
+        let input = prepare_input(graph, tensors, calibration, options)?;
+        let CodedInput { mut draft, head, samples: coded, coding } = input;
+        steps::check_count(&draft)?;
+        if !options.rescales {
+            pass::layers::make_all(&mut draft)?;
+        }
+        let observed = observe(&draft, &samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
+        let samples = samples(&draft, calibration)?;
+        Ok(Self {
+            draft,
+            head,
+            samples,
+            tracer,
+            coded,
+            coding,
+            made: Vec::new(),
+            observed,
+            functions: fit::FitCache::default(),
+        })
+    }
+
+    /// The same with inputs of the compiler's own making, where the range of inputs is stated and the samples cover little of it. Those that
+    /// the float graph makes nothing finite of are left out.
+    ///
+    /// # Errors
+    /// [`CompileError`] if the graph is damaged.
+    pub(super) fn widened(
+        mut self,
+        options: &QuantizationOptions,
+        most: usize,
+    ) -> Result<Self, CompileError> {
+        let Some(range) = options.input_range.filter(|_| self.covers_little(options)) else {
+            return Ok(self);
+        };
+        let shape = &self.draft.graph.inputs[0].shape;
+        let count = (most / self.products()?.max(1)).clamp(made::FEW, made::MOST);
+        let inputs = made::inputs(shape, range, count);
+        let numbered = inputs.iter().enumerate().map(|(number, input)| (number, &input[..])).collect();
+        let observed = observe_each(&self.draft, &numbered)?;
+        for (input, observed) in inputs.into_iter().zip(observed) {
+            let Ok((ends, scores)) = observed else { continue };
+            self.observed.made.push(ends);
+            self.observed.scores.push(scores);
+            self.made.push(input);
+        }
+        Ok(self)
+    }
+
+    /// Whether the range of inputs is stated, and the samples cover little of it.
+    pub(super) fn covers_little(&self, options: &QuantizationOptions) -> bool {
+        let given: Vec<&[f32]> = self.samples.iter().map(|(_, sample)| *sample).collect();
+        options.input_range.is_some_and(|range| made::is_sparse(made::covered(&given, range)))
+    }
+
+    /// The same without what was made; none if nothing was.
+    pub(super) fn narrow(mut self) -> Option<Self> {
+        self.observed.scores.truncate(self.samples.len());
+        self.observed.made.clear();
+        (!std::mem::take(&mut self.made).is_empty()).then_some(self)
+    }
+
+    /// The shape of a sample's scores.
+    pub(super) fn output_shape(&self) -> &[usize] {
+        &self.draft.shapes[&self.draft.graph.output]
+    }
+
+    /// How many inputs were made.
+    pub(super) fn made(&self) -> usize {
+        self.made.len()
+    }
+
+    /// How many products of weights and activations a sample takes.
+    fn products(&self) -> Result<usize, CompileError> {
+        self.over_layers(|weights, shape| weights * shape.iter().skip(1).product::<usize>())
+    }
+
+    /// The sum, over all layers, of what follows from the number of weights and the output's shape.
+    fn over_layers(&self, count: impl Fn(usize, &[usize]) -> usize) -> Result<usize, CompileError> {
+        let Draft { graph, tensors, shapes, .. } = &self.draft;
+        let of_node = |node: &Node| {
+            let (Op::Conv { weight, .. } | Op::MatMul { weight, .. }) = &node.op else { return Ok(0) };
+            Ok(count(tensors.of_node(&node.name, weight)?.data().len(), &shapes[&node.name]))
+        };
+        graph.nodes.iter().map(of_node).sum()
+    }
+
+    /// The samples without the first few of those that run away: all of them first, then one less each time.
+    pub(super) fn kept(&self) -> impl Iterator<Item = Samples<'c>> + use<'c> {
+        outlier::set_aside(&self.observed, &self.samples)
+    }
+
+    /// What is known from these samples.
+    pub(super) fn part<'p>(
+        &'p self,
+        samples: Samples<'p>,
+        options: &QuantizationOptions,
+    ) -> Result<Part<'p>, CompileError> {
+        let seen = self.observed.seen(&samples);
+        let mut items = items(&self.draft, &seen)?;
+        if options.rescales {
+            steps::join(&mut items, &self.draft);
+        } else {
+            only_polynomials(&items)?;
+        }
+        let fits = Fits::new(&self.draft, &items)?;
+        let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
+        let input_ends = options.input_range.unwrap_or(seen[0].ends);
+        let set_aside = self.samples.len() - samples.len();
+        let numbered = self.made.iter().enumerate();
+        let made = numbered.map(|(index, input)| (self.samples.len() + index, &input[..])).collect();
+        Ok(Part { prepared: self, items, fits, input, input_ends, samples, made, set_aside })
+    }
+}
+
+impl<'p> Part<'p> {
+    /// The network with these options and bits that these samples, some of the part's, fit.
+    pub(super) fn choose(
+        &self,
+        options: &QuantizationOptions,
+        bits: &LayerBits,
+        samples: Samples<'p>,
+    ) -> Result<Chosen, CompileError> {
+        let Prepared { head, observed, tracer, .. } = self.prepared;
+        let source = self.source(options, bits);
+        let made = self.made.clone();
+        Choice { source, head: *head, samples, made, tracer: *tracer, scores: &observed.scores }
+            .fewest_circuits()
+    }
+
+    /// What is lowered.
+    pub(super) fn source<'s>(&'s self, options: &'s QuantizationOptions, bits: &'s LayerBits) -> Source<'s> {
+        let Prepared { draft, coding, functions, .. } = self.prepared;
+        let (items, fits, coding) = (&self.items, &self.fits, coding.as_ref());
+        let (input, input_ends, sparing) = (self.input, self.input_ends, self.set_aside > 0);
+        Source { draft, items, fits, input, input_ends, coding, options, bits, sparing, functions }
+    }
+
+    /// The float graph's scores of samples where the weights of a node, or where there is none the samples, are rounded to multiples of
+    /// a unit.
+    pub(super) fn with_rounded(
+        &self,
+        node: Option<usize>,
+        unit: f64,
+        samples: &Samples<'_>,
+    ) -> Result<Vec<Vec<f32>>, CompileError> {
+        let Draft { graph, tensors, .. } = &self.prepared.draft;
+        let rounded = |values: &[f32]| -> Vec<f32> {
+            values.iter().map(|x| ((f64::from(*x) / unit).round_ties_even() * unit) as f32).collect()
+        };
+        let mut tensors = Cow::Borrowed(tensors);
+        if let Some(node) = node.map(|node| &graph.nodes[node])
+            && let Op::Conv { weight, .. } | Op::MatMul { weight, .. } = &node.op
+        {
+            let exact = tensors.of_node(&node.name, weight)?;
+            if let Some(tensor) = Tensor::new(exact.shape().to_vec(), rounded(exact.data())) {
+                tensors.to_mut().insert(weight, tensor)?;
+            }
+        }
+        let executor = FloatExecutor::new(graph, &tensors)?;
+        let scores = cores::map(samples, |(number, sample)| {
+            let length = sample.len();
+            let coded = self.prepared.coded.as_ref();
+            let sample = coded.map_or(*sample, |coded| &coded[number * length..][..length]);
+            if node.is_none() { executor.run(&rounded(sample)) } else { executor.run(sample) }
+        });
+        let refuse = |error: InputError| CompileError::Calibration {
+            reason: error.to_string(),
+            fix: error.fix().to_owned(),
+        };
+        scores.into_iter().map(|scores| scores.map_err(refuse)).collect()
+    }
+
+    /// The node and the largest absolute weight of each layer, by item.
+    pub(super) fn layers(&self) -> impl Iterator<Item = Result<(usize, usize, f64), CompileError>> + '_ {
+        self.items.iter().enumerate().filter_map(|(index, item)| match item.action {
+            Action::Layer { node, .. } => Some(self.fits.largest(node).map(|largest| (index, node, largest))),
+            _ => None,
+        })
+    }
+
+    /// How many products of weights and activations a sample takes.
+    pub(super) fn products(&self) -> Result<usize, CompileError> {
+        self.prepared.products()
+    }
+
+    /// How many weights there are.
+    pub(super) fn weights(&self) -> Result<usize, CompileError> {
+        self.prepared.over_layers(|weights, _| weights)
+    }
+}

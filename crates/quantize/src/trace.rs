@@ -1,0 +1,165 @@
+//! What fixed-point networks make of calibration samples. The search for bits asks for it again and again, of one network after the other;
+//! samples have nothing to do with each other, so that several machines can share them.
+
+use std::sync::OnceLock;
+
+use lanner_graph::cores;
+use lanner_network::{CompileError, FixedExecutor, InputError, Integers, Network};
+
+/// Calibration samples, and who traces networks over them.
+#[derive(Clone, Copy)]
+pub struct Calibration<'c> {
+    /// Samples of the graph's input, one after the other, row-major.
+    pub samples: &'c [f32],
+    /// What traces networks over them.
+    pub tracer: &'c dyn Tracer,
+}
+
+impl<'c, S: AsRef<[f32]> + ?Sized> From<&'c S> for Calibration<'c> {
+    /// Samples that this machine traces networks over.
+    fn from(samples: &'c S) -> Self {
+        Self { samples: samples.as_ref(), tracer: &OwnCores }
+    }
+}
+
+/// What a network makes of a sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The smallest and the largest integer of every value: the input's, then each node's.
+    pub ends: Vec<[i128; 2]>,
+    /// The integers of the last node.
+    pub scores: Vec<i128>,
+}
+
+impl Trace {
+    /// The number of values in 8 bytes, the ends of each, and the scores, 16 bytes each; little-endian.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let integers = self.ends.iter().flatten().chain(&self.scores);
+        let count = (self.ends.len() as u64).to_le_bytes();
+        count.into_iter().chain(integers.flat_map(|integer| integer.to_le_bytes())).collect()
+    }
+
+    /// Reads what [`Self::to_bytes`] gave; none if it cannot have.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (count, rest) = bytes.split_first_chunk()?;
+        let (integers, []) = rest.as_chunks() else { return None };
+        let values = usize::try_from(u64::from_le_bytes(*count)).ok()?;
+        let (ends, scores) = integers.split_at_checked(values.checked_mul(2)?)?;
+        let integer = |bytes: &[u8; 16]| i128::from_le_bytes(*bytes);
+        let ends = ends.as_chunks().0.iter().map(|[low, high]| [integer(low), integer(high)]).collect();
+        Some(Self { ends, scores: scores.iter().map(integer).collect() })
+    }
+}
+
+/// Traces networks over samples.
+pub trait Tracer: Sync {
+    /// What a network makes of each sample, in order. With a sample comes its number among all of the calibration.
+    ///
+    /// # Errors
+    /// [`CompileError::Calibration`] naming a sample that the network does not take; [`CompileError::Tracing`] if traces are not to be had.
+    fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError>;
+}
+
+/// All cores of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnCores;
+
+/// One core of this machine, for those who share samples out themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OneCore;
+
+impl Tracer for OwnCores {
+    fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError> {
+        let executor = FixedExecutor::new(network)?;
+        let each = cores::map(samples, |(number, sample)| traced(network, &executor, *number, sample));
+        each.into_iter().collect()
+    }
+}
+
+impl Tracer for OneCore {
+    fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError> {
+        let executor = FixedExecutor::new(network)?;
+        samples.iter().map(|(number, sample)| traced(network, &executor, *number, sample)).collect()
+    }
+}
+
+/// What a network makes of a sample.
+fn traced(
+    network: &Network,
+    executor: &FixedExecutor<'_>,
+    number: usize,
+    sample: &[f32],
+) -> Result<Trace, CompileError> {
+    let refuse = |error: InputError| refuse(number, &error);
+    let integers = network.public().input().quantize(sample).map_err(refuse)?;
+    let last = network.public().nodes().len();
+    let mut trace = Trace { ends: vec![[0; 2]; last + 1], scores: Vec::new() };
+    let visit = |value: usize, integers: Integers<'_>| {
+        trace.ends[value] = integers.ends();
+        if value == last {
+            trace.scores = integers.to_vec();
+        }
+    };
+    executor.trace(&integers, visit).map_err(refuse)?;
+    Ok(trace)
+}
+
+pub(super) fn refuse(number: usize, error: &InputError) -> CompileError {
+    CompileError::Calibration { reason: format!("sample {number}: {error}"), fix: error.fix().to_owned() }
+}
+
+/// A tracer whose traces are looked at, and whose first failure is kept. A search takes errors for a lack of room and goes on with fewer
+/// bits: what it finds after a failure is not what was asked for.
+pub(super) struct Watched<'c> {
+    tracer: &'c dyn Tracer,
+    failure: OnceLock<String>,
+}
+
+impl<'c> Watched<'c> {
+    pub(super) const fn new(tracer: &'c dyn Tracer) -> Self {
+        Self { tracer, failure: OnceLock::new() }
+    }
+
+    /// What was found, if nothing has failed meanwhile.
+    pub(super) fn unless_failed<T>(&self, found: Result<T, CompileError>) -> Result<T, CompileError> {
+        self.check()?;
+        found
+    }
+
+    fn check(&self) -> Result<(), CompileError> {
+        self.failure.get().map_or(Ok(()), |reason| Err(CompileError::Tracing { reason: reason.clone() }))
+    }
+}
+
+impl Tracer for Watched<'_> {
+    fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError> {
+        self.check()?;
+        match self.tracer.traces(network, samples) {
+            Ok(traces) if are_of(&traces, network, samples.len()) => return Ok(traces),
+            Ok(_) => {
+                let reason = "the traces are of another network or of other samples".to_owned();
+                self.failure.get_or_init(|| reason);
+            }
+            Err(CompileError::Tracing { reason }) => {
+                self.failure.get_or_init(|| reason);
+            }
+            Err(error) => return Err(error),
+        }
+        self.check().map(|()| Vec::new())
+    }
+}
+
+/// Whether traces can be a network's, of so many samples.
+fn are_of(traces: &[Trace], network: &Network, samples: usize) -> bool {
+    let (values, scores) = (network.values().len(), network.public().output_len());
+    let is_sound = |[low, high]: &[i128; 2]| low <= high && *low >= -LARGEST && *high <= LARGEST;
+    let fits = |trace: &Trace| {
+        trace.ends.len() == values && trace.scores.len() == scores && trace.ends.iter().all(is_sound)
+    };
+    traces.len() == samples && traces.iter().all(fits)
+}
+
+/// Beyond what any network makes of a sample, and far enough from the ends of the type to be doubled.
+const LARGEST: i128 = 1 << 120;

@@ -1,0 +1,46 @@
+//! What steps need of a session.
+
+use std::collections::BTreeMap;
+
+use lanner_bfv::ParameterSet;
+
+use super::Rotation;
+
+/// What one step needs of the session's set-up, and how long its material lives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The parameter set whose keys it needs, with the evaluation keys.
+    pub keys: Option<(ParameterSet, EvaluationNeeds)>,
+    /// Whether circuits are garbled.
+    pub garbling: bool,
+    /// Silent transfers that the client and the server send in one visit.
+    pub transfers: [usize; 2],
+    /// Whether it makes comparison keys: a conversation, in which the client speaks, too, so that it is prepared by itself.
+    pub comparison_keys: bool,
+    /// How long its material can be kept.
+    pub material: Lifetime,
+}
+
+/// Evaluation keys by what they are for, with the most limbs of ciphertexts that they serve: a set's all, where it has fewer.
+pub type EvaluationNeeds = BTreeMap<KeyUse, usize>;
+
+/// What an evaluation key is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyUse {
+    /// A rotation of slots.
+    Rotation(Rotation),
+    /// Products of ciphertexts.
+    Product,
+}
+
+/// How long material can be kept, which says what the online phase needs besides it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lifetime {
+    /// As long as anyone likes: it needs a channel.
+    #[default]
+    Free,
+    /// As long as the parties keep the keys of their pairing.
+    Pairing,
+    /// Until the session ends.
+    Session,
+}

@@ -1,0 +1,212 @@
+//! What goes from step to step: as both parties know it, and as one of them holds it.
+
+use std::rc::Rc;
+
+use lanner_bfv::{Ciphertext, NoiseBound, ParameterSet};
+use lanner_primitives::Ring;
+use lanner_share::Share;
+
+use crate::{Likely, ProtocolError, Result};
+
+/// Which parties know their share of a value before the network's input is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The client.
+    pub client: bool,
+    /// The server.
+    pub server: bool,
+}
+
+impl Known {
+    /// Neither party.
+    pub const NOBODY: Self = Self { client: false, server: false };
+    /// The client alone.
+    pub const CLIENT: Self = Self { client: true, server: false };
+    /// The server alone.
+    pub const SERVER: Self = Self { client: false, server: true };
+
+    /// Who knows both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self { client: self.client && other.client, server: self.server && other.server }
+    }
+}
+
+/// A value of a plan as both parties know it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueType {
+    /// Additive shares.
+    Shared {
+        /// Their ring.
+        ring: Ring,
+        /// Number of elements.
+        len: usize,
+        /// Who knows its share ahead of time.
+        known: Known,
+    },
+    /// Encrypted for the client, at the server.
+    Encrypted(Encrypted),
+    /// What the client learns; the end of a plan.
+    Revealed,
+}
+
+/// Ciphertexts of a value: as many modulo each of some primes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Encrypted {
+    /// The parameter set.
+    pub set: ParameterSet,
+    /// The product of the primes.
+    pub modulus: u128,
+    /// Ciphertexts modulo each prime.
+    pub ciphertexts: usize,
+    /// Their limbs.
+    pub limbs: usize,
+    /// A bound on their noise.
+    pub noise: NoiseBound,
+}
+
+impl ValueType {
+    /// Shares in a ring.
+    #[must_use]
+    pub const fn shared(ring: Ring, len: usize, known: Known) -> Self {
+        Self::Shared { ring, len, known }
+    }
+
+    /// Checks that a step's only input is a given number of elements of a ring; returns who knows its share.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] otherwise.
+    pub fn only(inputs: &[Self], ring: Ring, len: usize) -> Result<Known> {
+        match inputs {
+            [Self::Shared { ring: r, len: l, known }] if (*r, *l) == (ring, len) => Ok(*known),
+            _ => Err(ProtocolError::Shape { what: "the input of a step" }),
+        }
+    }
+
+    /// The step's only input, which is encrypted.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] otherwise.
+    pub fn only_encrypted(inputs: &[Self]) -> Result<Encrypted> {
+        match inputs {
+            [Self::Encrypted(encrypted)] => Ok(*encrypted),
+            _ => Err(ProtocolError::Shape { what: "an input of a step that is not encrypted" }),
+        }
+    }
+
+    /// As [`Self::only`], for a step that needs the server's share ahead of time.
+    ///
+    /// # Errors
+    /// As [`Self::only`].
+    pub fn only_known(inputs: &[Self], ring: Ring, len: usize) -> Result<()> {
+        if Self::only(inputs, ring, len)?.server {
+            Ok(())
+        } else {
+            Err(ProtocolError::Shape { what: "a share that is not known ahead of time" })
+        }
+    }
+}
+
+/// A value as one party holds it.
+pub enum Value {
+    /// The party's share.
+    Shared(Share),
+    /// Ciphertexts of the client's, by the prime modulo which they are.
+    Encrypted(Vec<Vec<Ciphertext>>),
+    /// What the client learnt.
+    Revealed(Outcome),
+    /// The other party's alone.
+    AtPeer,
+}
+
+/// What the client learns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The index of the largest score, ties to the lowest index.
+    Label(usize),
+    /// The label and its probability to some decimal digits.
+    Probability(Likely),
+    /// The indices of the largest scores in order, ties to the lowest index.
+    TopK(Vec<usize>),
+    /// The indices of the scores above zero, in rising order.
+    Labels(Vec<usize>),
+    /// Every score, as integers at the network's output scale.
+    Logits(Vec<i128>),
+    /// Every score, and of each sample whether an activation saturated.
+    Saturable {
+        /// The scores of all samples, as in [`Self::Logits`].
+        scores: Vec<i128>,
+        /// For each sample, whether any activation reached its upper bound.
+        saturated: Vec<bool>,
+    },
+    /// What is told of each of several samples.
+    Each(Vec<Outcome>),
+}
+
+/// What a step reads, as far as the party has it.
+pub struct Inputs(Vec<Option<Rc<Value>>>);
+
+impl Inputs {
+    /// The values that a step reads, in order; none where the party has not got one yet.
+    #[must_use]
+    pub const fn new(values: Vec<Option<Rc<Value>>>) -> Self {
+        Self(values)
+    }
+
+    /// Whether the party has all of them.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.0.iter().all(Option::is_some)
+    }
+
+    /// The shares of all inputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if one is missing or not shared.
+    pub fn shares(&self) -> Result<Vec<&Share>> {
+        self.0.iter().map(|value| share_of(value.as_deref())).collect()
+    }
+
+    /// The ciphertexts of the only input, by prime.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if there is another number of inputs, or it is not encrypted.
+    pub fn encrypted(&self) -> Result<&[Vec<Ciphertext>]> {
+        match &self.0[..] {
+            [Some(value)] => match &**value {
+                Value::Encrypted(ciphertexts) => Ok(ciphertexts),
+                _ => Err(ProtocolError::Shape { what: "an input that is not encrypted" }),
+            },
+            _ => Err(ProtocolError::Shape { what: "the number of a step's inputs" }),
+        }
+    }
+
+    /// The share of the first input, and what the client has learnt that is the second.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if there are other inputs, or the first is not shared.
+    pub fn share_and_revealed(&self) -> Result<(&Share, &Value)> {
+        match &self.0[..] {
+            [share, Some(revealed)] => Ok((share_of(share.as_deref())?, revealed)),
+            _ => Err(ProtocolError::Shape { what: "a result beside what is opened" }),
+        }
+    }
+
+    /// The share of the only input.
+    ///
+    /// # Errors
+    /// As [`Self::shares`], and if there are several.
+    pub fn share(&self) -> Result<&Share> {
+        match &self.shares()?[..] {
+            [share] => Ok(share),
+            _ => Err(ProtocolError::Shape { what: "the number of a step's inputs" }),
+        }
+    }
+}
+
+fn share_of(value: Option<&Value>) -> Result<&Share> {
+    match value {
+        Some(Value::Shared(share)) => Ok(share),
+        _ => Err(ProtocolError::Shape { what: "a share that is not known yet" }),
+    }
+}
