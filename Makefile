@@ -103,6 +103,9 @@ check: setup ## formatting, lints, and the unit tests of what changed
 	$(PYTEST) -m "not slow and not alone" -n 2 python/tests/unit
 	@echo "make check: nothing to complain of in what changed."
 
+# Processors and systems that clients may have: everything below sockets and disks compiles for them.
+OTHER_TARGETS = aarch64-unknown-linux-gnu wasm32-unknown-unknown
+
 lint: $(VENV)/.requirements ## formatting, lints and types of both languages, direction of dependencies, links
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
@@ -113,6 +116,8 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	MYPYPATH=tools/peers:. $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
+	rustup --quiet target add $(OTHER_TARGETS)
+	for target in $(OTHER_TARGETS); do $(CARGO) check --locked --quiet --target $$target -p lanner-protocol -p lanner-plan -p lanner-quantize || exit 1; done
 	@echo "make lint: nothing to complain of."
 
 # A benchmark that fails is told on the page, and by the last line's exit code.

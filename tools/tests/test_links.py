@@ -10,6 +10,14 @@ import links
 import pytest
 
 
+def missing(folder: Path, text: str, name: str = "a.md") -> list[str]:
+    (folder / "docs").mkdir()
+    (folder / "docs" / "b.md").touch()
+    document = folder / name
+    document.write_text(text)
+    return [*links.missing_paths(folder, [document])]
+
+
 def broken(folder: Path, text: str) -> list[str]:
     document = folder / "a.md"
     document.write_text(text)
@@ -34,3 +42,28 @@ def test_good_link_is_accepted(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("text", ["[none](none.md)", "[none](b.md#none)", "[none](#none)"])
 def test_broken_link_is_named(tmp_path: Path, text: str) -> None:
     assert len(broken(tmp_path, text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["`docs/b.md`", "`docs/`", "`docs/{b,b}.md`", "`docs/*.md`", "`other/none.md`", "```\ndocs/none.md\n```"]
+)
+def test_paths_that_exist_or_lead_elsewhere_are_accepted(tmp_path: Path, text: str) -> None:
+    assert missing(tmp_path, text) == []
+
+
+@pytest.mark.parametrize("text", ["`docs/none.md`", "`docs/{b,none}.md`", "`docs/none/*`"])
+def test_path_where_nothing_is_is_named(tmp_path: Path, text: str) -> None:
+    assert len(missing(tmp_path, text)) == 1
+
+
+def test_changelog_may_name_what_was(tmp_path: Path) -> None:
+    assert missing(tmp_path, "`docs/none.md`", links.HISTORY) == []
+
+
+def test_picture_without_a_crate_is_named(tmp_path: Path) -> None:
+    for crate in ("ring", "wire", "testkit"):
+        folder = tmp_path / "crates" / crate
+        folder.mkdir(parents=True)
+        (folder / "Cargo.toml").touch()
+    (tmp_path / "README.md").write_text("```\n leaves   bfv\n ground   ring\n```\n")
+    assert [*links.undrawn_crates(tmp_path)] == ["README.md: the picture of the layers lacks `wire`"]

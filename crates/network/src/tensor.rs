@@ -206,6 +206,14 @@ mod tests {
         assert_eq!(tensors.to_safetensors().unwrap(), bytes);
     }
 
+    /// The bound is checked when this compiles.
+    #[test]
+    fn weights_are_erased_when_dropped() {
+        fn is_erased<T: ZeroizeOnDrop>() {}
+        is_erased::<crate::LinearWeights>();
+        is_erased::<Tensors>();
+    }
+
     #[test]
     fn truncated_files_are_errors() {
         let mut tensors = Tensors::default();

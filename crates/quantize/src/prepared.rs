@@ -80,16 +80,12 @@ impl<'c> Prepared<'c> {
     ///
     /// # Errors
     /// [`CompileError`] if the graph is damaged.
-    pub(super) fn widened(
-        mut self,
-        options: &QuantizationOptions,
-        most: usize,
-    ) -> Result<Self, CompileError> {
+    pub(super) fn widened(mut self, options: &QuantizationOptions, most: u64) -> Result<Self, CompileError> {
         let Some(range) = options.input_range.filter(|_| self.covers_little(options)) else {
             return Ok(self);
         };
         let shape = &self.draft.graph.inputs[0].shape;
-        let count = (most / self.products()?.max(1)).clamp(made::FEW, made::MOST);
+        let count = samples_within(most, self.products()?).clamp(made::FEW, made::MOST);
         let inputs = made::inputs(shape, range, count);
         let numbered = inputs.iter().enumerate().map(|(number, input)| (number, &input[..])).collect();
         let observed = observe_each(&self.draft, &numbered)?;
@@ -243,4 +239,9 @@ impl<'p> Part<'p> {
     pub(super) fn weights(&self) -> Result<usize, CompileError> {
         self.prepared.over_layers(|weights, _| weights)
     }
+}
+
+/// How many samples of so many products each have no more than `most` together.
+pub(super) fn samples_within(most: u64, products: usize) -> usize {
+    usize::try_from(most / products.max(1) as u64).unwrap_or(usize::MAX)
 }

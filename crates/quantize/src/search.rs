@@ -14,12 +14,12 @@ use super::calibrate::Samples;
 use super::choice::Chosen;
 use super::closeness::{Closeness, Measured};
 use super::precision::Aim;
-use super::prepared::{Part, Prepared};
+use super::prepared::{Part, Prepared, samples_within};
 use super::trace::{Calibration, Watched};
 use super::{QuantizationOptions, check};
 
 /// Products of weights and activations that an attempt may take, and the fewest and the most samples that it is made on.
-const PRODUCTS: usize = 8_000_000_000;
+const PRODUCTS: u64 = 8_000_000_000;
 const FEWEST_SAMPLES: usize = 4;
 const MOST_SAMPLES: usize = 48;
 
@@ -332,7 +332,7 @@ impl<'a> Search<'a> {
     /// Samples to run so many times each, evenly spread.
     pub(super) fn spread(&self, runs: usize) -> Result<Samples<'a>, CompileError> {
         let all = &self.part.samples;
-        let count = PRODUCTS / (runs * self.part.products()?).max(1);
+        let count = samples_within(PRODUCTS, runs * self.part.products()?);
         let count = count.clamp(FEWEST_SAMPLES, MOST_SAMPLES).min(all.len());
         Ok((0..count).map(|index| all[index * all.len() / count]).collect())
     }

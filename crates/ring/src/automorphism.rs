@@ -154,7 +154,11 @@ impl EvalPermutation {
     }
 
     /// Where eight slots from `i` on, a multiple of eight, go: the first slot of the result, and the lane that each lane takes.
-    pub(crate) fn target(&self, i: usize) -> (usize, &[u64; LANES]) {
+    ///
+    /// # Panics
+    /// If `i` is not below the degree.
+    #[must_use]
+    pub fn target(&self, i: usize) -> (usize, &[u64; LANES]) {
         let packed = self.targets[i / LANES] as usize;
         (packed / LANES * LANES, &self.patterns.0[packed % LANES])
     }

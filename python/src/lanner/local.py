@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -17,6 +18,9 @@ from lanner.prediction import Prediction
 
 def run(model: Model | str | Path, x: ArrayLike) -> Prediction:
     """Run the whole protocol on one sample.
+
+    Whoever runs it has model and input, so `Prediction.saturated` tells where values saturated, and how many, where the
+    model does not reveal one bit of it anyway.
 
     Args:
         model: A compiled model, or the path of its file.
@@ -33,4 +37,6 @@ def run(model: Model | str | Path, x: ArrayLike) -> Prediction:
     with native_errors(model.name):
         text = interruptible(lambda: _native.run_in_memory(model.native, batch))
     prediction = Prediction.from_document(json.loads(text)[0])
+    if prediction.saturated is None:
+        prediction = replace(prediction, saturated=model.predict_saturating(batch)[2][0])
     return prediction.of_map(model.manifest.output_shape) if model.manifest.is_map else prediction

@@ -100,9 +100,9 @@ class Prediction:
         logits: The network's outputs as real numbers, where the policy reveals them.
         values: The estimated quantities, of a model whose output is ``value``.
         saturated: Whether any activation reached an upper bound of the compiler's own, where the model's owner compiled
-            it with ``reveal_saturation``: where none did, no bound changed the result. Of ``lanner run``, how many
-            values were beyond what the network has room for, by layer, which only whoever has model and input may
-            know. Else None: a server that told its client would tell something of hidden values.
+            it with ``reveal_saturation``: where none did, no bound changed the result. Of `lanner.run`, and of the
+            command, how many values were beyond what the network has room for, by layer, which only whoever has model
+            and input may know. Else None: a server that told its client would tell something of hidden values.
         shape: The shape of a map, such as (classes, height, width), whose elements `logits` or `values` lists in
             row-major order; None of what is no map.
         integers: Logits or values as the integers of the fixed-point reference, where the policy reveals them; no part

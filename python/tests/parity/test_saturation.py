@@ -17,6 +17,7 @@ from onnx import helper
 
 import lanner
 from helpers.models import make_model, random_weights, save_model
+from lanner import _native
 from lanner.cli import main
 from lanner.cli.output import Output
 from lanner.cli.report import show_known
@@ -67,6 +68,9 @@ def test_corners_of_the_range_are_right_or_told(mode: str) -> None:
     place = int(told.argmax())
     prediction = lanner.run(model, far[place])
     assert prediction.integers == integers[place].tolist()
+    # Whoever runs both parties is told where.
+    assert prediction.saturated == saturated[place]
+    assert lanner.run(model, x[0]).saturated == {}
 
 
 def test_run_tells_where_values_saturate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,7 +159,7 @@ def test_nothing_is_revealed_unasked() -> None:
     model = lanner.compile(table_network(3), x, mode="gazelle", output="logits")
     far = corners(model, x)
     place = next(place for place, layers in enumerate(model.predict_saturating(far)[2]) if layers)
-    assert lanner.run(model, far[place]).saturated is None
+    assert json.loads(_native.run_in_memory(model.native, far[place : place + 1]))[0]["saturated"] is None
     assert "saturation" not in model.report()["leakage"]
     assert "saturation" not in json.dumps(model.manifest.document)
 
