@@ -22,7 +22,7 @@ from rust_uses import circles, uses
 
 LAYERS: dict[str, frozenset[str]] = {
     "ground": frozenset({"process", "wire", "primitives", "ring"}),
-    "leaves": frozenset({"bfv", "share", "ot", "gc", "dpf"}),
+    "leaves": frozenset({"bfv", "ot", "gc", "dpf"}),
     "seam": frozenset({"step"}),
     "families": frozenset({"local", "packed", "coefficient", "yao", "transfers", "tabula", "spectral"}),
     "composition": frozenset({"protocol"}),

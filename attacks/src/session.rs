@@ -10,13 +10,12 @@ use lanner_net::{Limits as NetLimits, TcpChannel};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_ot::{CotReceiver, CotSender, OtError, SilentReceiver, SilentSender, random_delta, silent};
 use lanner_plan::Plan;
-use lanner_primitives::{Bits, Prg, Ring, Seed};
+use lanner_primitives::{Bits, Prg, Ring, Seed, Share};
 use lanner_protocol::Protocol;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
 use lanner_session::requests::{Meeting, OwnKeys, Request, Requester, Responder, Shelf};
-use lanner_share::Share;
 use lanner_step::{ProtocolError, Sets, Transfers};
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_transfers::{Layer, Material};

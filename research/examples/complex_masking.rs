@@ -11,9 +11,8 @@
 
 use std::f64::consts::TAU;
 
-use lanner_primitives::{Prg, Ring, Seed};
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_ring::{Dft2, Modulus};
-use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
 /// The paper's plaintext modulus for networks; 16 divides one less.

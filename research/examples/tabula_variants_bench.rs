@@ -10,8 +10,7 @@ mod queue;
 
 use std::time::Instant;
 
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
 use lanner_tabula::{Activation, Keyed, Rounding, Shape, Table, TableLookup};
 use lanner_transfers::blocks::{Driver, Lanes, Program, carry};

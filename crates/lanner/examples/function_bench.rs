@@ -7,9 +7,8 @@
 
 mod two_parties;
 
-use lanner_primitives::{Prg, Ring, Seed};
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_quantize::polynomials;
-use lanner_share::Share;
 use lanner_transfers::Layer;
 use two_parties::Failure;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lanner_net::{Address, ClientTls, Excerpt, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
 use lanner_primitives::Prg;
 use lanner_process::Mark;
-use lanner_session::executor::{ClientPlan, Outcome, Phase, StepCost};
+use lanner_session::executor::{ClientPlan, Measured, Outcome, Phase};
 use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
 use lanner_session::requests::{MAX_TOGETHER, Meeting, Requester, Shelf};
 use lanner_step::Party;
@@ -268,7 +268,7 @@ impl Client {
     }
 
     /// One request: with material that was prepared in this session, else with kept material, else with new.
-    fn predict_one(&mut self, input: &[i64]) -> Result<(Outcome, Vec<StepCost>)> {
+    fn predict_one(&mut self, input: &[i64]) -> Result<(Outcome, Vec<Measured>)> {
         match self.predict_kept(input)? {
             Some(predicted) => Ok(predicted),
             None => Ok(self.requester.predict(&mut self.channel, input)?),
@@ -276,7 +276,7 @@ impl Client {
     }
 
     /// One request with kept material, if there is some, and none was prepared in this session.
-    fn predict_kept(&mut self, input: &[i64]) -> Result<Option<(Outcome, Vec<StepCost>)>> {
+    fn predict_kept(&mut self, input: &[i64]) -> Result<Option<(Outcome, Vec<Measured>)>> {
         match self.requester.prepared() {
             0 => Ok(self.requester.predict_kept(&mut self.channel, input)?),
             _ => Ok(None),
@@ -307,7 +307,7 @@ fn entropy() -> Result<Prg> {
 }
 
 /// What a request took since its input was given.
-fn online_seconds(costs: &[StepCost]) -> f64 {
+fn online_seconds(costs: &[Measured]) -> f64 {
     costs.iter().filter(|cost| cost.phase == Phase::Online).map(|cost| cost.seconds).sum()
 }
 

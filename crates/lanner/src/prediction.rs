@@ -1,7 +1,7 @@
 //! What a prediction returns, in the shape of the command line's JSON.
 
 use lanner_network::{Policy, arg_max};
-use lanner_session::executor::{Outcome, Phase, StepCost};
+use lanner_session::executor::{Measured, Outcome, Phase};
 use serde::Serialize;
 
 use crate::Manifest;
@@ -91,8 +91,8 @@ impl Prediction {
         manifest: &Manifest,
         outcome: Outcome,
         count: usize,
-        setup: &StepCost,
-        costs: &[StepCost],
+        setup: &Measured,
+        costs: &[Measured],
     ) -> Vec<Self> {
         let outcomes = match outcome {
             Outcome::Logits(scores) => {
@@ -115,7 +115,7 @@ impl Prediction {
         outcomes.into_iter().enumerate().map(of_sample).collect()
     }
 
-    fn new(manifest: &Manifest, outcome: Outcome, setup: &StepCost, costs: &[StepCost], part: Part) -> Self {
+    fn new(manifest: &Manifest, outcome: Outcome, setup: &Measured, costs: &[Measured], part: Part) -> Self {
         let revealed = Revealed::of(manifest, outcome);
         let name = |label: &usize| manifest.class_name(*label).map(str::to_owned);
         let mut phases = Phases::default();
@@ -226,7 +226,7 @@ impl Phases {
     }
 
     /// Adds what steps took.
-    pub(crate) fn add<'c>(&mut self, costs: impl IntoIterator<Item = &'c StepCost>) {
+    pub(crate) fn add<'c>(&mut self, costs: impl IntoIterator<Item = &'c Measured>) {
         costs.into_iter().for_each(|cost| self.of(cost.phase).add(cost));
     }
 
@@ -240,7 +240,7 @@ impl Phases {
 }
 
 impl Cost {
-    fn add(&mut self, cost: &StepCost) {
+    fn add(&mut self, cost: &Measured) {
         self.seconds += cost.seconds;
         self.bytes_sent += cost.traffic.sent;
         self.bytes_received += cost.traffic.received;
@@ -249,7 +249,7 @@ impl Cost {
 }
 
 impl LayerCost {
-    fn new(cost: &StepCost, part: Part) -> Self {
+    fn new(cost: &Measured, part: Part) -> Self {
         Self {
             name: cost.name.clone(),
             protocol: cost.protocol,

@@ -5,9 +5,8 @@ use std::thread;
 
 use lanner_net::memory;
 use lanner_network::elementwise::FixedFunction;
-use lanner_primitives::{Prg, Ring, Seed};
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_quantize::polynomials;
-use lanner_share::Share;
 use lanner_step::{Party, Transfers, transfer_sets};
 use lanner_transfers::Layer;
 use lanner_wire::Channel;

@@ -4,8 +4,7 @@
 pub mod reshare;
 pub mod shortfall;
 
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{
     BoxedStep, Built, Client, Inputs, ModelParts, PartyState, ProtocolError, Result, Samples, Server, Sets,
     Spec, Step, Value, ValueType, Windows, Work,

@@ -8,8 +8,7 @@
 //!
 //! The message is uniform, since `r` is uniform and used once.
 
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::{receive_share, send_share};
 use lanner_step::{

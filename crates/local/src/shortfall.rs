@@ -9,8 +9,7 @@
 //! are the same integer, whatever the ring, and so where the new shares add up to zero modulo a power of two with as many bits as either has. Modulo a power of
 //! two, the bits of the largest are enough, since x is not above it. Nothing is sent, and what is shared says nothing else.
 
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{
     BoxedStep, Built, Client, Inputs, Known, ModelParts, Party, PartyState, ProtocolError, Result, Samples,
     Server, Sets, Spec, Step, Value, ValueType,

@@ -35,9 +35,8 @@ pub use step::{Square, SquareLinear};
 
 use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{BfvError, NoiseBound, Parameters, PlaintextModulus};
-use lanner_primitives::Ring;
+use lanner_primitives::{Ring, Share};
 use lanner_ring::Modulus;
-use lanner_share::Share;
 use lanner_step::{Cost, OfflineCost, ProtocolError};
 
 use crate::exchange;

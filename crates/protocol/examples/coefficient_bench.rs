@@ -10,8 +10,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_primitives::{Prg, Ring, Seed, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share, parallel};
 use lanner_step::{Convolution, Sets, receive_keys, send_keys};
 use queue::{Queue, median};
 

@@ -12,8 +12,7 @@ use std::time::Instant;
 use lanner_bfv::{NeededKey, Parameters};
 use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::gazelle::{ClientLayer, ServerLayer, offline_cost, online_cost, parameters};
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{
     Convolution, Rotation, Samples, WeightForm, galois_element, keys_cost, receive_keys, send_keys,
 };

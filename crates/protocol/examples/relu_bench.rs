@@ -8,8 +8,7 @@ mod queue;
 use std::error::Error;
 use std::time::Instant;
 
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{Function, Party, Transfers, Windows, transfer_sets};
 use lanner_transfers::{Layer, Rounding};
 use queue::{Queue, median};

@@ -8,8 +8,7 @@ mod queue;
 
 use std::time::Instant;
 
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{
     Cost, CotSupply, EvaluationSession, GarblingSession, Likely, Outcome, Party, Transfers, transfer_sets,
 };

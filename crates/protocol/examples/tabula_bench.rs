@@ -9,8 +9,7 @@ mod queue;
 
 use std::time::Instant;
 
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{Cost, CotSupply, Party, Transfers, transfer_sets};
 use lanner_tabula::{Activation, Keyed, Shape};
 use queue::{Failure, Queue, both, median};

@@ -2,8 +2,7 @@
 
 use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_primitives::{Ring, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share, parallel};
 use lanner_step::{Convolution, Sets, receive_keys, send_keys};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 

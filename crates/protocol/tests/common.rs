@@ -4,8 +4,7 @@ pub(crate) mod ideal;
 
 use lanner_bfv::{ParameterSet, Parameters, SecretKey};
 use lanner_packed::gazelle::packing::Packing;
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{ClientKeys, galois_element, receive_keys, send_keys};
 use rand_core::Rng;
 

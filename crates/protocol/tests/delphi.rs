@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_coefficient::delphi::{self, Product, ServerLayer};
-use lanner_primitives::{Ring, parallel};
+use lanner_primitives::{Ring, Share, parallel};
 use lanner_protocol::Protocol;
-use lanner_share::Share;
 use lanner_step::{
     AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
     Samples, Server, SetUp, Sets, Shared, Spec, Value, ValueType, Weights, transfer_sets,

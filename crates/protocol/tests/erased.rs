@@ -3,9 +3,8 @@
 use lanner_bfv::function_privacy::{PhaseSealing, PreparedPhase, Sealing};
 use lanner_bfv::halves::{C0, PreparedDecryption, PreparedEncryption};
 use lanner_bfv::{Blinding, Ciphertext, CoefficientFactor, Multiplier, Plaintext, SecretKey};
-use lanner_primitives::{Bits, Prg, Seed};
+use lanner_primitives::{Bits, Prg, Seed, Share};
 use lanner_ring::{Buffer, Coeff, Eval, Poly};
-use lanner_share::Share;
 use zeroize::ZeroizeOnDrop;
 
 fn is_erased<T: ZeroizeOnDrop>() {}

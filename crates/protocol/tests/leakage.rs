@@ -7,8 +7,7 @@ use lanner_bfv::SlotEncoder;
 use lanner_bfv::function_privacy::{SealedC0, SealedC1};
 use lanner_packed::gazelle::packing::{Packing, Weighting};
 use lanner_packed::gazelle::{ClientLayer, Kernel, ServerLayer};
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::Convolution;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 

@@ -7,8 +7,7 @@ use lanner_packed::gazelle::packing::{Operations, Packing};
 use lanner_packed::gazelle::program::Term;
 use lanner_packed::gazelle::scheme::{PackedScheme, evaluate};
 use lanner_packed::gazelle::{ClientLayer, EncryptedSlots, ServerLayer, online_cost};
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{Convolution, Rotation, Samples};
 
 use crate::common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};

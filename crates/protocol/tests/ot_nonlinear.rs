@@ -7,8 +7,7 @@ mod softmax;
 use std::collections::VecDeque;
 
 use lanner_ot::silent::Parameters;
-use lanner_primitives::{Prg, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Share};
 use lanner_step::{Cost, CotSupply, Function, Party, ProtocolError, Transfers, Windows};
 use lanner_transfers::{Layer, Material, Polynomials, Rounding};
 use lanner_wire::{DecodeError, Reader, Writer};

@@ -10,8 +10,7 @@ use lanner_bfv::{
     SecretKey,
 };
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{Convolution, Sets, receive_keys, send_keys};
 use lanner_testkit::{check_bits, chi_square_limit, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Channel, Kind, pack_bits, packed_len, unpack_bits};

@@ -8,8 +8,7 @@
 use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_ot::silent::Parameters;
-use lanner_primitives::{Ring, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share, parallel};
 use lanner_step::{Convolution, Function, Party, Sets, Transfers, Windows, receive_keys, send_keys};
 use lanner_transfers::{Layer, Rounding};
 

@@ -6,8 +6,7 @@
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_local::reshare;
 use lanner_ot::silent::Parameters;
-use lanner_primitives::{Prg, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Share};
 use lanner_step::{Convolution, Function, Party, Sets, Transfers, Windows, receive_keys, send_keys};
 use lanner_testkit::{check_bits, chi_square_limit, two_sample_chi_square};
 use lanner_transfers::{Layer, Rounding};

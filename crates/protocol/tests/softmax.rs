@@ -1,7 +1,6 @@
 //! Softmax against its integer twin and the ideal one in floating point, its cost, its transcripts, and what it opens.
 
-use lanner_primitives::{Prg, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Share};
 use lanner_step::{Cost, EvaluationSession, GarblingSession, Likely, Outcome, ProtocolError, garbling_cost};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_transfers::softmax::{Precision, likeliest, softmax};

@@ -5,8 +5,7 @@ mod stochastic;
 mod table;
 
 use lanner_ot::silent::Parameters;
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{Cost, CotSupply, Party, ProtocolError, Transfers};
 use lanner_tabula::{Activation, Keyed, Material, Shape};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};

@@ -14,8 +14,7 @@ mod tabula;
 use std::collections::BTreeSet;
 
 use crate::common::Party;
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_testkit::{Domains, Fault, Transcript};
 
 /// Constant shares: every element of the client's is one value, and every element of the server's.

@@ -1,8 +1,7 @@
 //! Garbled layers equal their ideal twins at the edges of their rings.
 
 use lanner_gc::library::signed_bound;
-use lanner_primitives::{Prg, Ring, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Share, parallel};
 use lanner_step::{
     EvaluationSession, Function, GarblingSession, Outcome, ProtocolError, Slope, Windows, garbling_cost,
 };

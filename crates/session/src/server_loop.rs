@@ -35,7 +35,7 @@ pub use material::{Exhausted, Reservation};
 pub use metrics::{Metrics, Snapshot};
 pub use runs::{LayerRun, Run, Runs};
 
-use crate::executor::StepCost;
+use crate::executor::Measured;
 use crate::handshake::HandshakeError;
 
 /// What a server does with a client.
@@ -128,7 +128,7 @@ impl SessionInfo {
     }
 
     /// Adds what a request took that just ended, and when after the session's begin it began.
-    pub fn count_computation(&self, after: Duration, computed: &[StepCost]) {
+    pub fn count_computation(&self, after: Duration, computed: &[Measured]) {
         self.metrics.count_computation(self.model(), computed);
         let seconds = self.elapsed().saturating_sub(after);
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).add(after, seconds, computed);

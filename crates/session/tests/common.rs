@@ -9,7 +9,7 @@ use lanner_plan::Plan;
 use lanner_primitives::{Prg, Seed};
 use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::{
-    ClientPlan, ClientSession, Outcome, Prepared, ServedModel, ServerSession, StepCost,
+    ClientPlan, ClientSession, Measured, Outcome, Prepared, ServedModel, ServerSession,
 };
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 use sha2::{Digest, Sha256};
@@ -101,7 +101,7 @@ pub(crate) fn session<C: Channel>(
     plan: &Plan,
     input: &[i64],
     wrap: impl FnOnce(memory::MemoryChannel) -> C,
-) -> (C, Outcome, Vec<StepCost>) {
+) -> (C, Outcome, Vec<Measured>) {
     session_keeping(network, plan, input, wrap, |prepared| prepared, |prepared| prepared)
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn session_keeping<C: Channel>(
     wrap: impl FnOnce(memory::MemoryChannel) -> C,
     keep_client: impl FnOnce(Prepared) -> Prepared,
     keep_server: impl FnOnce(Prepared) -> Prepared + Send,
-) -> (C, Outcome, Vec<StepCost>) {
+) -> (C, Outcome, Vec<Measured>) {
     let model = Arc::new(ServedModel::new(network, plan).unwrap());
     let client_plan = Arc::new(ClientPlan::new(network.public(), plan).unwrap());
     let (client, mut server) = memory::pair();

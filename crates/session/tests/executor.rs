@@ -11,7 +11,7 @@ use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Protocol;
 use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::{
-    ClientPlan, ClientSession, ExecutionError, Outcome, Phase, ServedModel, ServerSession, StepCost,
+    ClientPlan, ClientSession, ExecutionError, Measured, Outcome, Phase, ServedModel, ServerSession,
 };
 use lanner_session::requests::{Request, Responder};
 use lanner_tabula as tabula;
@@ -96,7 +96,7 @@ pub(crate) fn run_plan(network: &Network, plan: &Plan, inputs: &[Vec<i64>]) -> V
 }
 
 /// The server tells of every step of the phase, in order, how long it computed.
-fn check_computed(steps: &[Step], computed: &[StepCost], phase: Phase) {
+fn check_computed(steps: &[Step], computed: &[Measured], phase: Phase) {
     let planned: Vec<_> =
         steps.iter().map(|step| (step.name.as_str(), step.protocol.name(), phase)).collect();
     let told: Vec<_> = computed.iter().map(|step| (step.name.as_str(), step.protocol, step.phase)).collect();
@@ -105,7 +105,7 @@ fn check_computed(steps: &[Step], computed: &[StepCost], phase: Phase) {
 }
 
 /// Predicted bytes and rounds are the measured, for every step and phase.
-fn check_costs(predicted: &PlanCost, setup: &StepCost, steps: &[StepCost], mode: Mode) {
+fn check_costs(predicted: &PlanCost, setup: &Measured, steps: &[Measured], mode: Mode) {
     let all = std::iter::once(&predicted.setup).chain(&predicted.offline).chain(&predicted.online);
     let measured: Vec<_> = std::iter::once(setup).chain(steps).collect();
     assert_eq!(all.clone().count(), measured.len());

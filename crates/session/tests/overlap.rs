@@ -7,7 +7,7 @@ use lanner_net::{Limits, TcpChannel, memory};
 use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_quantize::QuantizationOptions;
-use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, Phase, ServedModel, StepCost};
+use lanner_session::executor::{ClientPlan, ExecutionError, Measured, Outcome, Phase, ServedModel};
 use lanner_session::requests::{MAX_TOGETHER, Request, Requester, Responder, Room};
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;
@@ -99,9 +99,9 @@ fn tcp() -> (TcpChannel, TcpChannel) {
     (client, TcpChannel::insecure_plaintext(listener.accept().unwrap().0, Limits::default()).unwrap())
 }
 
-fn bytes_and_rounds(costs: &[StepCost], phase: Phase) -> (u64, u64) {
+fn bytes_and_rounds(costs: &[Measured], phase: Phase) -> (u64, u64) {
     let steps = costs.iter().filter(|cost| cost.phase == phase);
-    steps.fold((0, 0), |(bytes, rounds), StepCost { traffic, .. }| {
+    steps.fold((0, 0), |(bytes, rounds), Measured { traffic, .. }| {
         (bytes + traffic.sent + traffic.received, rounds + traffic.rounds)
     })
 }
@@ -112,7 +112,7 @@ fn predict_all(
     together: usize,
     requester: &mut Requester,
     channel: &mut dyn Channel,
-) -> Vec<Vec<StepCost>> {
+) -> Vec<Vec<Measured>> {
     let (mut costs, mut done) = (Vec::new(), 0);
     while done < world.inputs.len() {
         let (left, now) = (world.inputs.len() - done, requester.most_together());
@@ -131,7 +131,7 @@ fn predict_all(
 fn results_bytes_and_rounds_are_those_of_one_after_the_other() {
     for mode in MODES {
         let world = World::of(mode);
-        let phases = |costs: &Vec<StepCost>| {
+        let phases = |costs: &Vec<Measured>| {
             [Phase::Offline, Phase::Online].map(|phase| bytes_and_rounds(costs, phase))
         };
         let alone = world.session(Server::Roomy, |requester, channel| {

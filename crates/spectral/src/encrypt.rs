@@ -9,8 +9,7 @@
 use std::sync::Arc;
 
 use lanner_bfv::{ParameterSet, Parameters, SecretKey, SeededCiphertext};
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{
     BoxedStep, Built, Client, Cost, CotSupply, Encrypted, Inputs, Memory, ModelParts, Needs, ProtocolError,
     Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, kind,

@@ -15,8 +15,7 @@ use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{
     Blinding, NoiseBound, ParameterSet, Parameters, Plaintext, SealedCiphertext, SecretKey, SlotEncoder, seal,
 };
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Cost, CotSupply, Inputs, Memory, ModelParts, Needs, Outcome,
     ProtocolError, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, kind,

@@ -1,8 +1,7 @@
 //! What material is written and read with: parts whose lengths the step knows, so that no length is in the bytes.
 
 use lanner_bfv::BfvError;
-use lanner_primitives::{Bits, Block, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Bits, Block, Ring, Share};
 use lanner_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 

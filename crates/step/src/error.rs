@@ -14,7 +14,7 @@ pub enum ProtocolError {
     },
     /// Shares do not fit together.
     #[error(transparent)]
-    Share(#[from] lanner_share::ShareError),
+    Share(#[from] lanner_primitives::ShareError),
     /// Bit vectors do not fit together.
     #[error(transparent)]
     Bits(#[from] lanner_primitives::PrimitivesError),

@@ -1,7 +1,6 @@
 //! A share as a message.
 
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_wire::{Channel, ChannelError, Kind, pack_bits, packed_len, unpack_bits};
 
 use super::ProtocolError;

@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use lanner_bfv::{Ciphertext, NoiseBound, ParameterSet};
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 
 use crate::{Likely, ProtocolError, Result};
 

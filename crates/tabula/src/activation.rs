@@ -1,8 +1,7 @@
 //! The rescale and ReLU of values, with the keys that were made for them.
 
 use lanner_dpf::{MAX_BITS, Salts};
-use lanner_primitives::{Block, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers};
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
 use rand_core::CryptoRng;

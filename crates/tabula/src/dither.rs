@@ -4,8 +4,7 @@
 //! a bit = a_C xor a_S of either party's own a;  [a_C and a_S] by a product      u = sum of 2^i (a_C + a_S - 2 a_C a_S), shared modulo 2^to
 //! ```
 
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers};
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::{Driver, Lanes, Program};

@@ -1,7 +1,6 @@
 //! What the steps of this protocol have in common: material is masks and keys, which both parties make under a salt that comes from both.
 
-use lanner_primitives::Block;
-use lanner_share::Share;
+use lanner_primitives::{Block, Share};
 use lanner_step::{
     BoxedStep, Built, Client, Cost, CotSupply, Inputs, Memory, ModelParts, Needs, OfflineCost, Party,
     PartyState, ProtocolError, Server, Step, StepCost, Transfers, Value, kind,

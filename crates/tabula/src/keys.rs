@@ -11,8 +11,7 @@
 use std::ops::Range;
 
 use lanner_dpf::{Corrections as Opened, GROUP, Growth, Keys, Salts, Sums};
-use lanner_primitives::{Block, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{
     Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers, kind,
 };

@@ -8,8 +8,7 @@
 //! One round for each level of the tree, and 2 k bits for each comparison. Threat model: semi-honest; t is uniform, nobody knows it, and it serves once.
 
 use lanner_dpf::Salts;
-use lanner_primitives::{Block, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{
     Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Result, Sets, Spec, Transfers,
     ValueType, Windows, Work, kind,

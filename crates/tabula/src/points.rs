@@ -10,8 +10,7 @@
 use std::ops::Range;
 
 use lanner_dpf::{GROUP, POINT_WORDS, PointGrowth, PointKeys, PointShape, PointSums, Salts};
-use lanner_primitives::{Block, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{
     Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers, kind,
 };

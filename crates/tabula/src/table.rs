@@ -8,8 +8,7 @@
 //! Keys are expanded when e is known, or ahead, into the vectors themselves: faster online, and some kilobytes a value.
 
 use lanner_dpf::{MAX_BITS, PointShape, Salts};
-use lanner_primitives::{Block, Ring, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Block, Ring, Share, parallel};
 use lanner_step::{
     Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Result, Sets, Spec, Transfers,
     ValueType, Work,

@@ -1,8 +1,7 @@
 //! A nonlinear layer: what it computes, its preparation, and what it sends.
 
 use lanner_gc::library::Exponential;
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{self as step, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Windows};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;

@@ -6,8 +6,7 @@
 //! `e_i = b_i xor r_i`, uniform to the server, and `a_i b_i = a_i e_i + (1 - 2 e_i) a_i r_i` is linear in what each party
 //! holds. Neither party learns anything but uniform bits and shares. Semi-honest.
 
-use lanner_primitives::{Bits, Ring, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Bits, Ring, Share, parallel};
 use lanner_step::encoding::{read_bits, read_elements, write_bits, write_elements};
 use lanner_step::{ProtocolError, Result};
 use lanner_wire::{DecodeError, Reader, Writer};

@@ -1,7 +1,7 @@
 //! The client: evaluator, and receiver of oblivious transfer.
 
 use lanner_ot::{CorrelatedReceiver, arithmetic};
-use lanner_share::Share;
+use lanner_primitives::Share;
 use lanner_step::{EvaluationSession, ProtocolError, kind};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 

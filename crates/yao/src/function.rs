@@ -2,8 +2,7 @@
 
 use lanner_gc::Circuit;
 use lanner_gc::library::{self, MaskedCircuit};
-use lanner_primitives::{Bits, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Bits, Ring, Share};
 use lanner_step::{Function, ProtocolError, Result, Windows};
 use zeroize::Zeroizing;
 

@@ -3,8 +3,7 @@
 use lanner_gc::library::{self, MaskedCircuit, Sharing};
 use lanner_gc::{Circuit, OutputDecoding};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
-use lanner_primitives::{Bits, Prg};
-use lanner_share::Share;
+use lanner_primitives::{Bits, Prg, Share};
 use lanner_step::{
     EvaluationSession, GarblingSession, Likely, Outcome, ProtocolError, Result, Samples, kind,
 };

@@ -1,8 +1,7 @@
 //! The server: garbler, and sender of oblivious transfer.
 
 use lanner_ot::{CorrelatedSender, arithmetic};
-use lanner_primitives::Prg;
-use lanner_share::Share;
+use lanner_primitives::{Prg, Share};
 use lanner_step::{GarblingSession, ProtocolError, kind};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use zeroize::Zeroizing;

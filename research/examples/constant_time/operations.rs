@@ -8,9 +8,8 @@ use lanner_gc::library::relu_rescale;
 use lanner_gc::{Evaluator, Garbler, GcError, TablesInMemory};
 use lanner_ot::softspoken::punctured::{self, PUNCTURE_BLOCKS};
 use lanner_ot::softspoken::{FIELD_BITS, LEAVES};
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, Prg, Ring, Seed};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, Prg, Ring, Seed, Share};
 use lanner_ring::{Modulus, RnsBasis, sample};
-use lanner_share::Share;
 use rand_core::Rng;
 
 use crate::welch::test;

@@ -1,7 +1,6 @@
 //! One way to compute a function, on all inputs and against the clock.
 
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::Program;
 

@@ -13,8 +13,7 @@
 
 use std::time::Instant;
 
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::{Driver, Lanes, Program, Task};

@@ -3,8 +3,7 @@
 use lanner_bfv::function_privacy::PreparedPhase;
 use lanner_bfv::halves::C1;
 use lanner_bfv::{BfvError, SecretKey};
-use lanner_primitives::{Prg, Seed, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Seed, Share, parallel};
 use lanner_step::{ProtocolError, in_turns, kind};
 use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use lanner_bfv::function_privacy::PhaseModulus;
 use lanner_bfv::halves::{C1, InputModulus};
 use lanner_bfv::{CoefficientEncoder, NoiseBound, ParameterSet, Parameters};
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{Answers, Cost, OfflineCost, ProtocolError, Result, Sets};
 use serde::{Deserialize, Serialize};
 

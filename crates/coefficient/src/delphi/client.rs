@@ -1,7 +1,7 @@
 //! The client's side of a layer that is encrypted ahead of time.
 
 use lanner_bfv::SecretKey;
-use lanner_share::Share;
+use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::send_share;
 use lanner_step::{ProtocolError, kind};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner_bfv::PublicKey;
-use lanner_share::Share;
+use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::receive_share;
 use lanner_step::{ProtocolError, WeightForm, kind};

@@ -4,8 +4,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_net::memory::{self, MemoryChannel};
-use lanner_primitives::{Prg, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Seed, Share};
 use lanner_step::{Party, Transfers, transfer_sets};
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::Program;

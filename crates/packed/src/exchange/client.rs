@@ -3,8 +3,7 @@
 use lanner_bfv::function_privacy::{SealedC0, SealedC1, half_len};
 use lanner_bfv::halves::{C1, PreparedDecryption, PreparedEncryption};
 use lanner_bfv::{BfvError, Parameters, SecretKey, SlotEncoder};
-use lanner_primitives::{Prg, Seed, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Seed, Share, parallel};
 use lanner_step::encoding::undecodable;
 use lanner_step::{Client, Inputs, ProtocolError, Step, Value, in_turns, kind};
 use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};

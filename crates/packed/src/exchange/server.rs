@@ -3,8 +3,7 @@
 use lanner_bfv::function_privacy::{Budget, Sealing};
 use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{BfvError, Blinding, Ciphertext, NoiseBound, Parameters, PublicKey, SlotEncoder};
-use lanner_primitives::{Prg, Ring, Seed, parallel};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share, parallel};
 use lanner_step::{ProtocolError, in_turns, kind};
 use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;

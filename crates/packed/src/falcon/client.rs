@@ -1,7 +1,7 @@
 //! The client's side of a frequency-domain layer.
 
 use lanner_bfv::Parameters;
-use lanner_share::Share;
+use lanner_primitives::Share;
 use lanner_step::{ProtocolError, Result};
 use zeroize::Zeroizing;
 

@@ -2,7 +2,7 @@
 
 use lanner_bfv::halves::C0;
 use lanner_bfv::{Evaluator, Multiplier, MultiplierForm, Parameters, Plaintext, PublicKey};
-use lanner_share::Share;
+use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, undecodable, write_share};
 use lanner_step::{LayerWeights, ProtocolError, Result, WeightForm, moduli};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};

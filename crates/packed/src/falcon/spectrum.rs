@@ -1,8 +1,7 @@
 //! Shares, filters and partial sums between the image and its transform.
 
-use lanner_primitives::Ring;
+use lanner_primitives::{Ring, Share};
 use lanner_ring::{Dft2, Modulus, RingError};
-use lanner_share::Share;
 use lanner_step::{ProtocolError, Result};
 use zeroize::Zeroizing;
 

@@ -2,8 +2,7 @@
 
 use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, Parameters};
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
     ModelParts, Needs, Result, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm, Work,

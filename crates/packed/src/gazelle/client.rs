@@ -1,8 +1,7 @@
 //! The client's side of a packed layer.
 
 use lanner_bfv::Parameters;
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::ProtocolError;
 use zeroize::Zeroizing;
 

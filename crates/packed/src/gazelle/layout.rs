@@ -1,7 +1,6 @@
 //! Shares into slots and back, by places that are worked out once for a layer.
 
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{ProtocolError, Result};
 use zeroize::Zeroizing;
 

@@ -2,8 +2,7 @@
 
 use lanner_bfv::halves::Permutations;
 use lanner_bfv::{Multiplier, MultiplierForm, NoiseBound, Parameters, SlotEncoder};
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, undecodable, write_share};
 use lanner_step::{ClientKeys, LayerWeights, ProtocolError, Result, WeightForm, galois_element, moduli};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};

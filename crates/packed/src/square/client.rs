@@ -1,8 +1,7 @@
 //! The client: a packed layer whose input is its share and the square of its share.
 
 use lanner_bfv::Parameters;
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::ProtocolError;
 use zeroize::Zeroizing;
 

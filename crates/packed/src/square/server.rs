@@ -2,8 +2,7 @@
 
 use lanner_bfv::halves::{C0, C0Combinations};
 use lanner_bfv::{Ciphertext, Evaluator, Multiplier, Parameters, Plaintext, Product};
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, undecodable, write_share};
 use lanner_step::{ClientKeys, LayerWeights, ProtocolError, WeightForm};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};

@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use lanner_gc::library::signed_bound;
-use lanner_primitives::{Prg, Ring, Seed};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{Built, EvaluationSession, Function, GarblingSession, Party, Windows};
 use lanner_yao::{ClientLayer, Layer, ServerLayer};
 

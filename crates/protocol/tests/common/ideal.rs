@@ -1,7 +1,6 @@
 //! The ideal twins: what a trusted dealer who sees both shares would hand out.
 
-use lanner_primitives::{Prg, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Share};
 use lanner_step::{Convolution, Function, Windows};
 
 /// A fresh sharing of secrets: the client's share, the server's.

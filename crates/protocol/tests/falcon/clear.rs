@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use lanner_packed::falcon::{Packing, SlotProducts, Spectrum, evaluate};
+use lanner_primitives::Share;
 use lanner_ring::Modulus;
-use lanner_share::Share;
 use lanner_step::{Convolution, ProtocolError};
 
 /// Slots in the clear.

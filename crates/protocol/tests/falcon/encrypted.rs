@@ -4,8 +4,7 @@ use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
 use lanner_packed::falcon::{
     ClientLayer, Packing, ServerLayer, Variant, cheapest, offline_cost, online_cost,
 };
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{Convolution, Sets, keys_cost, receive_keys, send_keys};
 
 use crate::common::{Party, edge_share, ideal, rng, run, signed, split};

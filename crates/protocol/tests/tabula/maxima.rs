@@ -1,8 +1,7 @@
 //! Maxima by comparison keys equal the largest elements, send what they say, and open nothing.
 
 use lanner_ot::silent::Parameters;
-use lanner_primitives::{Block, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{Party, Transfers, Windows};
 use lanner_tabula::{Keyed, Maxima, Tournament};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};

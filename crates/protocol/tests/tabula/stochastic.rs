@@ -1,7 +1,6 @@
 //! Stochastic rescales: within one of the exact ones, up as often as the fraction says, and by nothing that the client has.
 
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_tabula::{Activation, Rounding, Shape};
 use lanner_testkit::chi_square_limit;
 use lanner_wire::{Reader, packed_len};

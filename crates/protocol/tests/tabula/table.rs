@@ -1,8 +1,7 @@
 //! Tables by point keys are the function of every value that is kept, whether keys are expanded before or when they are read.
 
 use lanner_ot::silent::Parameters;
-use lanner_primitives::{Block, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{Cost, CotSupply, Party, Transfers};
 use lanner_tabula::{Keyed, Table, TableLookup};
 use lanner_transfers::{Factors, Polynomials};

@@ -1,8 +1,7 @@
 //! Garbled circuits, the sharings that surround them, and what is opened at the end.
 
 use lanner_local::reshare;
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{EvaluationSession, Function, GarblingSession, Windows};
 use lanner_testkit::{Domain, Domains, Transcript};
 use lanner_transfers::softmax;

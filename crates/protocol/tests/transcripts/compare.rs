@@ -2,8 +2,7 @@
 //! functions by lookups.
 
 use lanner_ot::silent::Parameters;
-use lanner_primitives::Ring;
-use lanner_share::Share;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{Function, Party, Transfers, Windows};
 use lanner_testkit::{Transcript, check_bits};
 use lanner_transfers::{Factors, Layer, Polynomials, Rounding};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters};
-use lanner_share::Share;
+use lanner_primitives::Share;
 use lanner_spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search};
 use lanner_step::{
     Built, Client, Convolution, Inputs, ModelParts, ProtocolError, Samples, Server, SetUp, Sets, Shared,

@@ -29,7 +29,7 @@ impl Phase {
 
 /// Time, bytes and rounds of one step in one phase.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StepCost {
+pub struct Measured {
     /// The step's name.
     pub name: String,
     /// Its protocol's name.
@@ -44,7 +44,7 @@ pub struct StepCost {
     pub traffic: Traffic,
 }
 
-impl StepCost {
+impl Measured {
     /// Nothing yet of a set-up.
     pub(crate) fn of_setup() -> Self {
         Self::none("setup", "setup", Phase::Setup)

@@ -13,7 +13,7 @@ mod session;
 mod together;
 mod values;
 
-pub use clock::{Phase, StepCost};
+pub use clock::{Measured, Phase};
 pub use error::ExecutionError;
 pub use lanner_step::Likely;
 pub use lanner_step::Outcome;

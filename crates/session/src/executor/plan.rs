@@ -12,7 +12,7 @@ use lanner_wire::Channel;
 use super::parts::Parts;
 use super::progress::{Progress, SetUpPart, StepProgress};
 use super::values::last_reads;
-use super::{ExecutionError, Phase, StepCost};
+use super::{ExecutionError, Measured, Phase};
 
 /// A plan as one party executes it: its steps, ready to run and shared by all sessions.
 pub struct PartyPlan<P> {
@@ -136,7 +136,7 @@ impl<P> PartyPlan<P> {
     pub(crate) fn set_up_part<T>(
         &self,
         part: SetUpPart,
-        cost: &mut StepCost,
+        cost: &mut Measured,
         channel: &mut dyn Channel,
         work: impl FnOnce(&mut dyn Channel) -> T,
     ) -> T {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lanner_wire::Channel;
 
-use super::clock::{Phase, StepCost};
+use super::clock::{Measured, Phase};
 
 /// The counters of a set-up's parts and of a plan's steps, over all sessions and predictions of those who run it.
 #[derive(Default)]
@@ -78,7 +78,7 @@ impl Progress {
     pub(super) fn visit<T>(
         &self,
         step: usize,
-        cost: &mut StepCost,
+        cost: &mut Measured,
         channel: &mut dyn Channel,
         part: impl FnOnce(&mut dyn Channel) -> T,
     ) -> T {
@@ -94,11 +94,11 @@ impl Progress {
     pub(super) fn add<T>(
         &self,
         step: usize,
-        cost: &mut StepCost,
+        cost: &mut Measured,
         channel: &mut dyn Channel,
         part: impl FnOnce(&mut dyn Channel) -> T,
     ) -> T {
-        let so_far = |cost: &StepCost| (cost.seconds, cost.traffic.sent + cost.traffic.received);
+        let so_far = |cost: &Measured| (cost.seconds, cost.traffic.sent + cost.traffic.received);
         let before = so_far(cost);
         let made = cost.measure(channel, part);
         let (seconds, bytes) = so_far(cost);

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use lanner_plan::{Action, Visit};
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Seed, Share};
 use lanner_process::Mark;
-use lanner_share::Share;
 use lanner_step as protocol;
 use lanner_step::{
     AnyState, Client, Inputs, KeyedClient, Keys, Outcome, PartyState, ProtocolError, Server, SetUp, Value,
@@ -13,7 +12,7 @@ use lanner_step::{
 use lanner_store::Material;
 use lanner_wire::{Channel, Writer};
 
-use super::clock::{Phase, StepCost};
+use super::clock::{Measured, Phase};
 use super::plan::{PartyPlan, PartyStep};
 use super::progress::SetUpPart;
 use super::values::{Values, move_around};
@@ -36,7 +35,7 @@ pub type ServerSession = Session<Server>;
 pub struct Prepared {
     /// Of each visit of the plan; none where a loop only moves values.
     pub(super) materials: Vec<Option<AnyState>>,
-    pub(super) costs: Vec<StepCost>,
+    pub(super) costs: Vec<Measured>,
     /// The process that made it, or took it from a stock: a copy of that one has it, too.
     pub(super) mark: Mark,
 }
@@ -44,7 +43,7 @@ pub struct Prepared {
 impl Prepared {
     /// What making it took, step by step.
     #[must_use]
-    pub fn costs(&self) -> &[StepCost] {
+    pub fn costs(&self) -> &[Measured] {
         &self.costs
     }
 }
@@ -61,7 +60,7 @@ impl ClientSession {
         channel: &mut dyn Channel,
         plan: Arc<ClientPlan>,
         rng: Prg,
-    ) -> Result<(Self, StepCost), ExecutionError> {
+    ) -> Result<(Self, Measured), ExecutionError> {
         Self::measured(channel, plan, |channel, needs| KeyedClient::new(channel, needs, rng))
     }
 
@@ -74,7 +73,7 @@ impl ClientSession {
         plan: Arc<ClientPlan>,
         keys: &Material,
         rng: Prg,
-    ) -> Result<(Self, StepCost), ExecutionError> {
+    ) -> Result<(Self, Measured), ExecutionError> {
         let seed = key_seed(keys)?;
         Self::measured(channel, plan, |channel, needs| KeyedClient::with(channel, needs, seed, rng))
     }
@@ -88,7 +87,7 @@ impl ClientSession {
         plan: Arc<ClientPlan>,
         keys: &Material,
         rng: Prg,
-    ) -> Result<(Self, StepCost), ExecutionError> {
+    ) -> Result<(Self, Measured), ExecutionError> {
         let seed = key_seed(keys)?;
         Self::measured(channel, plan, |_, needs| KeyedClient::again(needs, seed, rng))
     }
@@ -97,8 +96,8 @@ impl ClientSession {
         channel: &mut dyn Channel,
         plan: Arc<ClientPlan>,
         make_keys: impl FnOnce(&mut dyn Channel, &SetUp) -> Result<KeyedClient, ProtocolError>,
-    ) -> Result<(Self, StepCost), ExecutionError> {
-        let (needs, mut cost) = (&plan.set_up, StepCost::of_setup());
+    ) -> Result<(Self, Measured), ExecutionError> {
+        let (needs, mut cost) = (&plan.set_up, Measured::of_setup());
         let keyed = plan.set_up_part(SetUpPart::Keys, &mut cost, channel, |channel| {
             let keyed = make_keys(channel, needs)?;
             // Nothing is due from the server, which may as well have the keys now.
@@ -128,7 +127,7 @@ impl ClientSession {
         channel: &mut dyn Channel,
         prepared: Prepared,
         input: &[i64],
-    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+    ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
         self.plan.predict(channel, prepared, input)
     }
 }
@@ -185,7 +184,7 @@ impl ServerSession {
         &mut self,
         channel: &mut dyn Channel,
         prepared: Prepared,
-    ) -> Result<Vec<StepCost>, ExecutionError> {
+    ) -> Result<Vec<Measured>, ExecutionError> {
         self.plan.predict(channel, prepared)
     }
 }
@@ -246,7 +245,7 @@ impl ClientPlan {
         channel: &mut dyn Channel,
         prepared: Prepared,
         input: &[i64],
-    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+    ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
         self.check_input(input)?;
         let (ring, _) = self.input;
         prepared.mark.check(MATERIAL)?;
@@ -270,7 +269,7 @@ impl ServedModel {
         &self,
         channel: &mut dyn Channel,
         prepared: Prepared,
-    ) -> Result<Vec<StepCost>, ExecutionError> {
+    ) -> Result<Vec<Measured>, ExecutionError> {
         prepared.mark.check(MATERIAL)?;
         let (ring, len) = self.input;
         let (_, costs) = self.online(channel, prepared.materials, Share::zero(ring, len), |_, _| ())?;
@@ -287,7 +286,7 @@ impl<P: PartyState> PartyPlan<P> {
         materials: Vec<Option<AnyState>>,
         input: Share,
         mut made: impl FnMut(&Visit, &Value),
-    ) -> Result<(Option<Value>, Vec<StepCost>), ExecutionError> {
+    ) -> Result<(Option<Value>, Vec<Measured>), ExecutionError> {
         let mut costs = self.costs(Phase::Online);
         let mut values = Values::new(Some(input));
         for ((visit, last_reads), material) in self.visits.iter().zip(&self.last_reads).zip(materials) {
@@ -317,8 +316,8 @@ impl<P> PartyPlan<P> {
     }
 
     /// Nothing yet for every step.
-    pub(super) fn costs(&self, phase: Phase) -> Vec<StepCost> {
-        self.steps.iter().map(|step| StepCost::none(&step.name, step.protocol, phase)).collect()
+    pub(super) fn costs(&self, phase: Phase) -> Vec<Measured> {
+        self.steps.iter().map(|step| Measured::none(&step.name, step.protocol, phase)).collect()
     }
 }
 

@@ -8,8 +8,7 @@ use std::thread;
 use lanner_net::memory;
 use lanner_network::Network;
 use lanner_plan::{Plan, Visit};
-use lanner_primitives::{Prg, Ring};
-use lanner_share::Share;
+use lanner_primitives::{Prg, Ring, Share};
 use lanner_step::{PartyState, Value};
 use lanner_wire::Channel;
 

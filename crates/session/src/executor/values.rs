@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use lanner_plan::{Action, Visit};
-use lanner_share::Share;
+use lanner_primitives::Share;
 use lanner_step::{Inputs, ProtocolError, Value};
 
 /// For each visit, the values that nobody reads after it.

@@ -15,7 +15,7 @@ use super::{
     MAX_PREPARED_BYTES, MAX_TOGETHER, OwnKeys, PREPARED, Request, Shelf, is_ready, most_together, pairing,
     unread, upload,
 };
-use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, SetUpPart, StepCost};
+use crate::executor::{ClientPlan, ClientSession, ExecutionError, Measured, Outcome, SetUpPart};
 
 /// Where the bytes of an upload are, if anywhere.
 type Uploading = Box<dyn Fn() -> Option<Vec<u8>> + Send>;
@@ -29,7 +29,7 @@ pub struct Requester {
     prepared: Queue,
     shelf: Option<Shelf>,
     own_keys: Option<(OwnKeys, Uploading)>,
-    setup: StepCost,
+    setup: Measured,
     standing: Standing,
     /// Whether the server cannot use what it keeps.
     kept_fails: bool,
@@ -45,7 +45,7 @@ impl Requester {
     #[must_use]
     pub fn new(plan: Arc<ClientPlan>, rng: Prg) -> Self {
         let prepared = Queue::new(plan.memory().client_material);
-        let (rng, setup) = (Some(rng), StepCost::of_setup());
+        let (rng, setup) = (Some(rng), Measured::of_setup());
         Self {
             plan,
             rng,
@@ -93,7 +93,7 @@ impl Requester {
 
     /// What the set-up took; nothing if there was none.
     #[must_use]
-    pub fn setup(&self) -> &StepCost {
+    pub fn setup(&self) -> &Measured {
         &self.setup
     }
 
@@ -153,7 +153,7 @@ impl Requester {
         self.standing.begin()?;
         let rng = self.rng.take().ok_or(ExecutionError::Broken)?;
         let plan = Arc::clone(&self.plan);
-        let mut setup = StepCost::of_setup();
+        let mut setup = Measured::of_setup();
         let (session, cost) = match self.known_keys(channel, &mut setup)? {
             Known::Both(keys) => ClientSession::setup_again(channel, plan, &keys, rng)?,
             Known::Here(keys) => {
@@ -172,7 +172,7 @@ impl Requester {
     }
 
     /// Keys that there are before the set-up, and whether the server goes on with them.
-    fn known_keys(&self, channel: &mut dyn Channel, setup: &mut StepCost) -> Result<Known, ExecutionError> {
+    fn known_keys(&self, channel: &mut dyn Channel, setup: &mut Measured) -> Result<Known, ExecutionError> {
         if let Some((keys, read)) = &self.own_keys {
             let offer = |channel: &mut dyn Channel| upload::offer(channel, keys, &self.plan, read);
             let offered = self.plan.set_up_part(SetUpPart::Keys, setup, channel, offer)?;
@@ -218,7 +218,7 @@ impl Requester {
         &mut self,
         channel: &mut dyn Channel,
         input: &[i64],
-    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+    ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
         let ended = self.predict_in_turn(channel, input);
         self.heed(ended)
     }
@@ -227,7 +227,7 @@ impl Requester {
         &mut self,
         channel: &mut dyn Channel,
         input: &[i64],
-    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+    ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
         self.mark.check(SESSION)?;
         if self.prepared.len() == 0 {
             self.prepare(channel)?;
@@ -269,7 +269,7 @@ impl Requester {
         channel: &mut dyn Channel,
         inputs: &[&[i64]],
         next: usize,
-    ) -> Result<Vec<(Outcome, Vec<StepCost>)>, ExecutionError> {
+    ) -> Result<Vec<(Outcome, Vec<Measured>)>, ExecutionError> {
         let ended = self.predict_together_in_turn(channel, inputs, next);
         self.heed(ended)
     }
@@ -279,7 +279,7 @@ impl Requester {
         channel: &mut dyn Channel,
         inputs: &[&[i64]],
         next: usize,
-    ) -> Result<Vec<(Outcome, Vec<StepCost>)>, ExecutionError> {
+    ) -> Result<Vec<(Outcome, Vec<Measured>)>, ExecutionError> {
         self.mark.check(SESSION)?;
         if inputs.is_empty() || inputs.len() > self.most_together() {
             return Err(ExecutionError::Mismatch { what: "as many predictions at once" });
@@ -332,12 +332,12 @@ impl Requester {
     /// [`ExecutionError::NoStore`] without [`Self::with_shelf`]; [`ExecutionError::NotKept`] naming a layer whose material serves
     /// this session alone; [`ChannelError::Refused`] with [`Refusal::Material`] if the server cannot keep it, after which the session goes
     /// on; [`ExecutionError::Store`] if only this party cannot; as [`Self::set_up`].
-    pub fn keep(&mut self, channel: &mut dyn Channel) -> Result<Vec<StepCost>, ExecutionError> {
+    pub fn keep(&mut self, channel: &mut dyn Channel) -> Result<Vec<Measured>, ExecutionError> {
         let ended = self.keep_in_turn(channel);
         self.heed(ended)
     }
 
-    fn keep_in_turn(&mut self, channel: &mut dyn Channel) -> Result<Vec<StepCost>, ExecutionError> {
+    fn keep_in_turn(&mut self, channel: &mut dyn Channel) -> Result<Vec<Measured>, ExecutionError> {
         self.mark.check(SESSION)?;
         self.plan.check_kept()?;
         if self.shelf.is_none() {
@@ -371,7 +371,7 @@ impl Requester {
         &mut self,
         channel: &mut dyn Channel,
         input: &[i64],
-    ) -> Result<Option<(Outcome, Vec<StepCost>)>, ExecutionError> {
+    ) -> Result<Option<(Outcome, Vec<Measured>)>, ExecutionError> {
         self.mark.check(SESSION)?;
         let Self { plan, shelf, standing, kept_fails, .. } = self;
         plan.check_input(input)?;

@@ -15,7 +15,7 @@ use super::{
     MAX_PREPARED_BYTES, MAX_TOGETHER, PREPARED, Request, Shelf, most_together, pairing, say_ready, unread,
     upload,
 };
-use crate::executor::{ClientKeys, ExecutionError, ServedModel, ServerSession, StepCost};
+use crate::executor::{ClientKeys, ExecutionError, Measured, ServedModel, ServerSession};
 
 /// How much a request may take that it can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Responder {
     prepared: Queue,
     shelf: Option<Shelf>,
     uploads: Option<Arc<Uploads>>,
-    computed: Vec<StepCost>,
+    computed: Vec<Measured>,
     /// Predictions that the client may have run at once.
     at_once: usize,
     /// Whether a phase failed: what it has drawn and sent must not be met again.
@@ -153,7 +153,7 @@ impl Responder {
         channel: &mut dyn Channel,
         set_up: impl FnOnce(&mut Self, &mut dyn Channel) -> Result<(), ExecutionError>,
     ) -> Result<(), ExecutionError> {
-        let mut cost = StepCost::of_setup();
+        let mut cost = Measured::of_setup();
         cost.measure(channel, |channel| set_up(self, channel))?;
         self.computed.push(cost);
         Ok(())
@@ -315,7 +315,7 @@ impl Responder {
 
     /// What the server computed for the last request, step by step; a set-up is one step.
     #[must_use]
-    pub fn computed(&self) -> &[StepCost] {
+    pub fn computed(&self) -> &[Measured] {
         &self.computed
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use crate::executor::StepCost;
+use crate::executor::Measured;
 
 /// Totals by step, to which sessions add. There are as many as the served models have steps and phases.
 #[derive(Default)]
@@ -50,9 +50,9 @@ pub struct ComputedStep {
 }
 
 impl Computations {
-    pub(super) fn add(&self, model: &str, computed: &[StepCost]) {
+    pub(super) fn add(&self, model: &str, computed: &[Measured]) {
         let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for StepCost { name, protocol, phase, computing, traffic, .. } in computed {
+        for Measured { name, protocol, phase, computing, traffic, .. } in computed {
             let (model, step) = (model.to_owned(), name.clone());
             let total = totals.entry(Key { model, phase: phase.name(), step, protocol }).or_default();
             total.seconds += computing;
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn steps_add_up_by_model_phase_and_name() {
         let computations = Computations::default();
-        let step = |name: &str, phase, computing| StepCost {
+        let step = |name: &str, phase, computing| Measured {
             name: name.to_owned(),
             protocol: "gazelle.fc",
             phase,

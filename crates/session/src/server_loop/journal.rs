@@ -146,7 +146,7 @@ mod tests {
     use lanner_wire::Traffic;
 
     use super::*;
-    use crate::executor::{Phase, StepCost};
+    use crate::executor::{Measured, Phase};
 
     fn entry(port: u16) -> Entry {
         let full = End::because(Ending::Busy, Cause::Sessions, "full");
@@ -169,7 +169,7 @@ mod tests {
     fn what_phases_took_is_left_out_where_it_would_be_too_much() {
         let traffic = Traffic { sent: 1, received: 1, rounds: 1 };
         let (name, protocol, phase) = ("fc1".to_owned(), "gazelle.fc", Phase::Online);
-        let step = StepCost { name, protocol, phase, seconds: 1.0, computing: 1.0, traffic };
+        let step = Measured { name, protocol, phase, seconds: 1.0, computing: 1.0, traffic };
         let mut full = entry(1);
         (0..512).for_each(|_| full.runs.add(Duration::ZERO, Duration::ZERO, std::slice::from_ref(&step)));
         let rows = full.runs.rows();

@@ -8,7 +8,7 @@ use lanner_wire::Traffic;
 use serde::Serialize;
 
 use super::computations::{Computations, ComputedStep};
-use crate::executor::StepCost;
+use crate::executor::Measured;
 
 /// Counters that sessions add to.
 #[derive(Default)]
@@ -76,7 +76,7 @@ impl Metrics {
         self.computations.steps()
     }
 
-    pub(super) fn count_computation(&self, model: &str, computed: &[StepCost]) {
+    pub(super) fn count_computation(&self, model: &str, computed: &[Measured]) {
         self.computations.add(model, computed);
     }
 

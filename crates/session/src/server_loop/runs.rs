@@ -9,7 +9,7 @@ use std::time::Duration;
 use lanner_wire::Traffic;
 use serde::Serialize;
 
-use crate::executor::{Phase, StepCost};
+use crate::executor::{Measured, Phase};
 
 /// One run of a phase, at a client's request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,7 +55,7 @@ pub struct LayerRun {
 
 impl Run {
     /// What a request took in one phase; none if it had nothing of it.
-    fn new(phase: Phase, after: Duration, seconds: Duration, steps: &[StepCost]) -> Option<Self> {
+    fn new(phase: Phase, after: Duration, seconds: Duration, steps: &[Measured]) -> Option<Self> {
         let steps: Vec<_> = steps.iter().filter(|step| step.phase == phase).collect();
         let first = steps.first()?;
         let (after, seconds) = (after.as_secs_f64(), seconds.as_secs_f64());
@@ -85,18 +85,18 @@ impl Run {
     }
 }
 
-fn is_same(step: &StepCost, name: &str, protocol: &str) -> bool {
+fn is_same(step: &Measured, name: &str, protocol: &str) -> bool {
     step.name == name && step.protocol == protocol
 }
 
 impl LayerRun {
-    fn of(step: &StepCost) -> Self {
-        let StepCost { ref name, protocol, seconds, computing, traffic, .. } = *step;
+    fn of(step: &Measured) -> Self {
+        let Measured { ref name, protocol, seconds, computing, traffic, .. } = *step;
         let Traffic { sent: bytes_sent, received: bytes_received, rounds } = traffic;
         Self { name: name.clone(), protocol, seconds, computing, bytes_sent, bytes_received, rounds }
     }
 
-    fn add(&mut self, step: &StepCost) {
+    fn add(&mut self, step: &Measured) {
         self.seconds += step.seconds;
         self.computing += step.computing;
         self.bytes_sent += step.traffic.sent;
@@ -130,7 +130,7 @@ impl Runs {
     }
 
     /// Notes a request that began so long after the session and took so long: a run of each of its phases.
-    pub(super) fn add(&mut self, after: Duration, seconds: Duration, steps: &[StepCost]) {
+    pub(super) fn add(&mut self, after: Duration, seconds: Duration, steps: &[Measured]) {
         for phase in [Phase::Setup, Phase::Offline, Phase::Online] {
             let Some(run) = Run::new(phase, after, seconds, steps) else { continue };
             if self.omitted == 0 && self.rows() + run.rows() <= LIMIT {
@@ -159,9 +159,9 @@ const LIMIT: usize = 1024;
 mod tests {
     use super::*;
 
-    fn step(name: &str, phase: Phase) -> StepCost {
+    fn step(name: &str, phase: Phase) -> Measured {
         let traffic = Traffic { sent: 10, received: 1, rounds: 2 };
-        StepCost {
+        Measured {
             name: name.to_owned(),
             protocol: "gazelle.fc",
             phase,

@@ -1,6 +1,6 @@
 //! One party's additive share of a vector.
 
-use lanner_primitives::Ring;
+use crate::Ring;
 use rand_core::CryptoRng;
 use thiserror::Error;
 use zeroize::{Zeroize, ZeroizeOnDrop};
