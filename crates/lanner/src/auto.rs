@@ -1,7 +1,7 @@
 //! The network and the plan of a model: those of its mode, or in mode `auto` the best of all modes for what its owner wants.
 
 use lanner_graph::{Graph, equalised};
-use lanner_network::{CompileError, Network, Policy, PublicNetwork, Tensors};
+use lanner_network::{CompileError, Field, Network, Policy, PublicNetwork, Tensors};
 use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, Saturation, choose, plan_within, promise};
 use lanner_quantize::{Calibration, compile, compile_to};
 use lanner_tabula as tabula;
@@ -180,8 +180,9 @@ impl Job<'_> {
             return Ok(plan);
         }
         let public = network.public();
-        let refused =
-            |what: String| Err(Error::new(ErrorKind::Unsupported, what).at("reveal_saturation").fix(WITHOUT));
+        let refused = |what: String| {
+            Err(Error::new(ErrorKind::Unsupported, what).at("reveal_saturation").fix(without()))
+        };
         let name = |node: usize| public.nodes()[node].name.clone();
         let saturation: Saturation = network.saturating().map(name).collect();
         if saturation.is_empty() {
@@ -214,8 +215,10 @@ impl Job<'_> {
     }
 }
 
-const WITHOUT: &str =
-    "compile without --reveal-saturation, with mode gazelle, falcon or tabula, or with --proved-ranges";
+fn without() -> String {
+    let (saturation, ranges) = (Field::REVEAL_SATURATION, Field::PROVED_RANGES);
+    format!("compile without {saturation}, with mode gazelle, falcon or tabula, or with {ranges}")
+}
 
 /// The bytes that a prediction takes, both ways, its offline phase included.
 fn bytes(

@@ -1,6 +1,7 @@
 //! What a client hears when the server does not serve the model that it asked for.
 
 use lanner_net::TcpChannel;
+use lanner_network::Field;
 use lanner_primitives::Prg;
 use lanner_session::handshake::{Greeting, HandshakeError, ModelEntry, ModelRequest};
 
@@ -14,7 +15,7 @@ pub(crate) fn not_served(channel: Result<TcpChannel>, rng: &mut Prg, request: &M
         Ok(models) if !models.is_empty() => choose(&models, request),
         _ => {
             Error::new(ErrorKind::Peer, format!("{}, and it does not tell which it serves", refused(request)))
-                .fix("ask its operator for the name, and give it with --model")
+                .fix(format!("ask its operator for the name, and give it with {}", Field::MODEL))
         }
     }
 }
@@ -28,7 +29,7 @@ fn choose(models: &[ModelEntry], request: &ModelRequest) -> Error {
         return HandshakeError::wrong_model(&pin, &model.commitment).into();
     }
     Error::new(ErrorKind::Peer, format!("{}; it has {}", refused(request), names(models)))
-        .fix("name one of these with --model")
+        .fix(format!("name one of these with {}", Field::MODEL))
 }
 
 fn refused(request: &ModelRequest) -> String {
@@ -70,7 +71,7 @@ mod tests {
         assert_eq!(error.what, "the server has no model digits; it has m0, m1, m2");
         let error = choose(&models(2), &request("", None));
         assert_eq!(error.what, "the server has several models, and none was named; it has m0, m1");
-        assert!(error.fix.contains("--model"));
+        assert!(error.fix.contains("⟦model⟧"));
         assert!(choose(&models(40), &request("x", None)).what.ends_with("m31 and 8 more"));
     }
 

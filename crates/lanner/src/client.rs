@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lanner_net::{Address, ClientTls, Excerpt, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
+use lanner_network::Field;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
 use lanner_session::executor::{ClientPlan, Measured, Outcome, Phase};
@@ -348,7 +349,7 @@ pub(crate) fn open(config: &ClientConfig, address: &Address) -> Result<TcpChanne
     if config.insecure_plaintext {
         if config.pin.is_some() || config.ca.is_some() || config.cert.is_some() || config.key.is_some() {
             let error = Error::new(ErrorKind::Misuse, "a pin and certificates mean nothing without TLS");
-            return Err(error.fix("leave --insecure-plaintext or the others out"));
+            return Err(error.fix(format!("leave {} or the others out", Field::INSECURE_PLAINTEXT)));
         }
         return Ok(TcpChannel::connect_insecure_plaintext(address, limits)?);
     }
@@ -356,19 +357,25 @@ pub(crate) fn open(config: &ClientConfig, address: &Address) -> Result<TcpChanne
         (Some(pin), None) => Trust::Pin(pin.parse()?),
         (None, Some(ca)) => Trust::Authorities(ca.clone()),
         (Some(_), Some(_)) => {
-            return Err(
-                Error::new(ErrorKind::Misuse, "both a pin and a CA file are given").fix("give --pin or --ca")
-            );
+            let error = Error::new(ErrorKind::Misuse, "both a pin and a CA file are given");
+            return Err(error.fix(format!("give {} or {}", Field::PIN, Field::CA)));
         }
         (None, None) => {
             let error = Error::new(ErrorKind::Misuse, "nothing says which server to trust");
-            return Err(error.fix("give --pin with the fingerprint that the server printed, or --ca"));
+            return Err(error.fix(format!(
+                "give {} with the fingerprint that the server printed, or {}",
+                Field::PIN,
+                Field::CA
+            )));
         }
     };
     let identity = match (&config.cert, &config.key) {
         (Some(cert), Some(key)) => Some(Identity::from_files(cert, key)?),
         (None, None) => None,
-        _ => return Err(Error::new(ErrorKind::Misuse, "--cert and --key belong together").fix("give both")),
+        _ => {
+            let what = format!("{} and {} belong together", Field::CERT, Field::KEY);
+            return Err(Error::new(ErrorKind::Misuse, what).fix("give both"));
+        }
     };
     Ok(TcpChannel::connect(address, &ClientTls::new(&trust, identity)?, limits)?)
 }

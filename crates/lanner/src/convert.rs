@@ -1,9 +1,10 @@
 //! From the layers' errors to the façade's.
 
+use std::borrow::Cow;
 use std::io::ErrorKind as ErrorKindOfDisk;
 
 use lanner_net::NetError;
-use lanner_network::{CompileError, InputError};
+use lanner_network::{CompileError, Field, InputError};
 use lanner_plan::PlanError;
 use lanner_process::OtherProcess;
 use lanner_session::executor::ExecutionError;
@@ -155,8 +156,14 @@ impl From<HandshakeError> for Error {
             HandshakeError::UnknownModel { .. } => Self::new(ErrorKind::Peer, error.to_string())
                 .fix("name one of the models that the server printed"),
             HandshakeError::Tls => {
-                Self::new(ErrorKind::Transport, "the server speaks TLS, and this client does without")
-                    .fix("leave --insecure-plaintext out and give --pin or --ca")
+                Self::new(ErrorKind::Transport, "the server speaks TLS, and this client does without").fix(
+                    format!(
+                        "leave {} out and give {} or {}",
+                        Field::INSECURE_PLAINTEXT,
+                        Field::PIN,
+                        Field::CA
+                    ),
+                )
             }
             HandshakeError::WrongModel { .. } => Self::new(ErrorKind::Peer, error.to_string())
                 .fix("ask the model's owner for the current commitment"),
@@ -192,33 +199,32 @@ fn from_channel(error: &ChannelError) -> Error {
             Error::new(ErrorKind::Peer, format!("the peer sent something else than was due: {error}"))
                 .fix("use the same release on both sides")
         }
-        ChannelError::TimedOut => {
-            Error::new(ErrorKind::Transport, error.to_string()).fix("try again, or raise --timeout")
-        }
+        ChannelError::TimedOut => Error::new(ErrorKind::Transport, error.to_string())
+            .fix(format!("try again, or raise {}", Field::TIMEOUT)),
         _ => Error::new(ErrorKind::Transport, error.to_string())
             .fix("check that the server is running and try again"),
     }
 }
 
 fn refused(refusal: Refusal) -> Error {
-    let (what, fix) = match refusal {
-        Refusal::Version => ("the server speaks another wire version", "use the same release on both sides"),
+    const SAME_RELEASE: &str = "use the same release on both sides";
+    let (what, fix): (_, Cow<'_, str>) = match refusal {
+        Refusal::Version => ("the server speaks another wire version", SAME_RELEASE.into()),
         Refusal::Model => (
             "the server does not serve that model, or serves several and none was named",
-            "name one of the models that the server printed with --model",
+            format!("name one of the models that the server printed with {}", Field::MODEL).into(),
         ),
-        Refusal::Parameters => {
-            ("the server derives other parameters from the model", "use the same release on both sides")
-        }
-        Refusal::Busy => {
-            ("the server is busy: its sessions, or its memory for material, are taken", "try again later")
-        }
-        Refusal::Size => ("the server refused a message as too large", "use the same release on both sides"),
+        Refusal::Parameters => ("the server derives other parameters from the model", SAME_RELEASE.into()),
+        Refusal::Busy => (
+            "the server is busy: its sessions, or its memory for material, are taken",
+            "try again later".into(),
+        ),
+        Refusal::Size => ("the server refused a message as too large", SAME_RELEASE.into()),
         Refusal::Material => (
             "the server cannot keep material",
-            "predict without, or ask its operator for a larger --max-stock",
+            format!("predict without, or ask its operator for a larger {}", Field::MAX_STOCK).into(),
         ),
-        _ => ("the server refused the session", "ask its operator; no reason is given by design"),
+        _ => ("the server refused the session", "ask its operator; no reason is given by design".into()),
     };
     let kind = if refusal == Refusal::Busy { ErrorKind::Busy } else { ErrorKind::Peer };
     Error::new(kind, what).fix(fix)
@@ -231,9 +237,10 @@ impl From<NetError> for Error {
             NetError::Channel(channel) => return from_channel(channel),
             NetError::Plaintext => {
                 let what = "the server does without TLS, and this client asks for it";
-                return Self::new(ErrorKind::Transport, what).fix(
-                    "have it started without --insecure-plaintext, or, where nobody on the way can interfere, give that here too",
-                );
+                return Self::new(ErrorKind::Transport, what).fix(format!(
+                    "have it started without {}, or, where nobody on the way can interfere, give that here too",
+                    Field::INSECURE_PLAINTEXT
+                ));
             }
             NetError::Http => {
                 return Self::new(ErrorKind::Transport, "a web server answers at this address, and no lanner server")
@@ -241,24 +248,27 @@ impl From<NetError> for Error {
             }
             _ => ErrorKind::Transport,
         };
-        let fix = match &error {
+        let fix: Cow<'_, str> = match &error {
             NetError::Connect { .. } | NetError::Resolve { .. } => {
-                "check the address and that the server is running"
+                "check the address and that the server is running".into()
             }
             NetError::Listen { .. } => {
-                "choose another --listen address, of this machine and with a free port"
+                format!("choose another {} address, of this machine and with a free port", Field::LISTEN)
+                    .into()
             }
-            NetError::File { .. } => "check the file: certificates and keys are read in PEM form",
+            NetError::File { .. } => "check the file: certificates and keys are read in PEM form".into(),
             NetError::WrongPin { .. } => {
-                "ask the server's owner for its fingerprint; do not accept another one"
+                "ask the server's owner for its fingerprint; do not accept another one".into()
             }
-            NetError::Certificate(_) => "check --ca and the server's name",
-            NetError::ClientCertificate(_) => "give --cert and --key that the server's owner issued",
+            NetError::Certificate(_) => format!("check {} and the server's name", Field::CA).into(),
+            NetError::ClientCertificate(_) => {
+                format!("give {} and {} that the server's owner issued", Field::CERT, Field::KEY).into()
+            }
             NetError::HandshakeTimedOut { .. } | NetError::HandshakeClosed => {
-                "check that the address is a lanner server's"
+                "check that the address is a lanner server's".into()
             }
-            NetError::State { fix, .. } => fix,
-            _ => "",
+            NetError::State { fix, .. } => fix.into(),
+            _ => "".into(),
         };
         Self::new(kind, error.to_string()).fix(fix)
     }

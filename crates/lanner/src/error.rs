@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use lanner_network::in_words;
+
 /// Whose fault an error is, as far as the caller can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -43,7 +45,7 @@ impl ErrorKind {
 pub struct Error {
     /// Whose fault it is.
     pub kind: ErrorKind,
-    /// What happened.
+    /// What happened. Here and in the remedy an option is a [`Field`](lanner_network::Field) in brackets, which each face spells in its own way.
     pub what: String,
     /// The layer, file or field; empty if there is none.
     pub place: String,
@@ -84,12 +86,12 @@ fn without_numbers(mut what: String) -> String {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
+        f.write_str(&in_words(&self.what))?;
         if !self.place.is_empty() {
             write!(f, " ({})", self.place)?;
         }
         if !self.fix.is_empty() {
-            write!(f, "; {}", self.fix)?;
+            write!(f, "; {}", in_words(&self.fix))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ mod written;
 
 use lanner_graph::{Graph, Op};
 use lanner_net::NetworkProfile;
-use lanner_network::{Policy, Precision, Tensors};
+use lanner_network::{Field, Policy, Precision, Tensors};
 use lanner_plan::{Limits, Mode, Objective, Prices, Samples};
 use lanner_quantize::{Aim, QuantizationOptions, Replaced, Told, replace_relu};
 use lanner_tabula as tabula;
@@ -192,19 +192,20 @@ impl CompileOptions {
         if !self.reveal_saturation {
             return Ok(());
         }
-        let misuse = |what: String, fix: &str| {
+        let misuse = |what: String, with: &str| {
+            let fix = format!("compile with {with}, or without {}", Field::REVEAL_SATURATION);
             Err(Error::new(ErrorKind::Misuse, what).at("reveal_saturation").fix(fix))
         };
         if mode == Mode::Spectral {
             let what = "mode spectral computes on ciphertexts, where no activation is compared with a bound";
-            return misuse(what.to_owned(), "compile with another mode, or without --reveal-saturation");
+            return misuse(what.to_owned(), "another mode");
         }
         if !matches!(policy, Policy::Logits | Policy::Value) {
             let what = format!(
                 "whether activations saturate is revealed beside logits or values alone, and the output is {}",
                 policy.name()
             );
-            return misuse(what, "compile with --output logits or value, or without --reveal-saturation");
+            return misuse(what, &format!("{} or value", Field::OUTPUT.set_to("logits")));
         }
         Ok(())
     }
@@ -279,7 +280,7 @@ impl CompileOptions {
         if mode != Mode::Spectral {
             let what = "only mode spectral has quadratics in the place of ReLUs";
             let error = Error::new(ErrorKind::Misuse, what)
-                .fix("compile with mode spectral, or without --replace-relu");
+                .fix(format!("compile with mode spectral, or without {}", Field::REPLACE_RELU));
             return if self.replace_relu { Err(error) } else { Ok(None) };
         }
         if graph.nodes.iter().all(|node| node.op != Op::Relu) {
@@ -295,7 +296,10 @@ impl CompileOptions {
             "node `{first}`: Relu is not computed on ciphertexts; quadratics fitted to the calibration samples in its place, and in that \
              of every other Relu, keep the label of {labels_kept} of {samples} samples"
         );
-        let fix = "compile with --replace-relu, or train the network again with squares, or take a mode in which the client takes part";
+        let fix = format!(
+            "compile with {}, or train the network again with squares, or take a mode in which the client takes part",
+            Field::REPLACE_RELU
+        );
         Err(Error::new(ErrorKind::Unsupported, what).at(first.clone()).fix(fix))
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
+use lanner_network::Field;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
 use lanner_session::executor::{ExecutionError, ServedModel};
@@ -246,7 +247,7 @@ fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
     if config.insecure_plaintext {
         if config.tls_cert.is_some() || config.tls_key.is_some() || config.client_ca.is_some() {
             let error = Error::new(ErrorKind::Misuse, "certificates mean nothing without TLS");
-            return Err(error.fix("leave --insecure-plaintext or the certificates out"));
+            return Err(error.fix(format!("leave {} or the certificates out", Field::INSECURE_PLAINTEXT)));
         }
         return Ok((Security::InsecurePlaintext, None));
     }
@@ -255,7 +256,7 @@ fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
         (None, None) => Identity::self_signed(&StateDirectory::open(&config.state_dir)?)?,
         _ => {
             let error = Error::new(ErrorKind::Misuse, "a certificate and its key belong together");
-            return Err(error.fix("give --tls-cert and --tls-key"));
+            return Err(error.fix(format!("give {} and {}", Field::TLS_CERT, Field::TLS_KEY)));
         }
     };
     let fingerprint = identity.fingerprint().to_string();
@@ -325,7 +326,8 @@ impl Models {
             Some(asked) if asked < largest => {
                 let what =
                     format!("{asked} bytes for all sessions are too few: one session takes {largest} bytes");
-                Err(Error::new(ErrorKind::Misuse, what).fix("give --max-material more, or leave it out"))
+                let fix = format!("give {} more, or leave it out", Field::MAX_MATERIAL);
+                Err(Error::new(ErrorKind::Misuse, what).fix(fix))
             }
             Some(asked) => Ok(asked),
             None => Ok(quarter_of_memory().max(largest)),

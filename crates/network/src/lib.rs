@@ -10,6 +10,7 @@ mod accumulator;
 mod arch;
 pub mod elementwise;
 mod error;
+mod field;
 mod fixed;
 pub mod grid;
 mod integer;
@@ -28,6 +29,7 @@ pub mod window;
 
 pub use accumulator::{Accumulator, rounding_constant};
 pub use error::{CompileError, InputError};
+pub use field::{Field, in_words};
 pub use fixed::{Beyond, FixedExecutor, FixedRun, arg_max};
 pub use grid::GridFactor;
 pub use integer::{Integers, rescale};

@@ -1,6 +1,9 @@
 //! Why a network cannot be planned.
 
+use std::borrow::Cow;
+
 use lanner_bfv::BfvError;
+use lanner_network::Field;
 use lanner_step::ProtocolError;
 use thiserror::Error;
 
@@ -39,8 +42,8 @@ pub enum PlanError {
         count: u64,
         /// The limit.
         limit: u64,
-        /// What to do.
-        fix: &'static str,
+        /// What raises the limit, if anything does.
+        raised_by: Option<Field>,
     },
     /// The ciphertexts of many predictions would together tell more of the weights than they may.
     #[error(
@@ -88,15 +91,20 @@ pub enum PlanError {
 impl PlanError {
     /// What to do about it; empty where nothing can be suggested.
     #[must_use]
-    pub fn fix(&self) -> &str {
+    pub fn fix(&self) -> Cow<'_, str> {
         match self {
-            Self::Policy { fix, .. } => fix,
-            Self::TooLarge { fix, .. } | Self::Saturation { fix, .. } => fix,
+            Self::Policy { fix, .. } => fix.into(),
+            Self::Saturation { fix, .. } => (*fix).into(),
+            Self::TooLarge { raised_by: None, .. } => "make it smaller".into(),
+            Self::TooLarge { raised_by: Some(field), .. } => {
+                format!("make it smaller, or allow more with {field}").into()
+            }
             Self::Distance { .. } => {
                 "make the network smaller, or its rings narrower by fewer bits of weights and activations"
+                    .into()
             }
-            Self::Samples { .. } => "compile with a smaller batch",
-            Self::Unsupported { .. } | Self::Layer { .. } | Self::Design { .. } => "",
+            Self::Samples { .. } => "compile with a smaller batch".into(),
+            Self::Unsupported { .. } | Self::Layer { .. } | Self::Design { .. } => "".into(),
         }
     }
 

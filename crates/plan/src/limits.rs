@@ -7,7 +7,7 @@
 //! planning has limits of its own, far beyond real networks.
 
 use lanner_coefficient::cheetah;
-use lanner_network::{FixedOp, Outline, Policy, PublicNetwork};
+use lanner_network::{Field, FixedOp, Outline, Policy, PublicNetwork};
 use lanner_packed::gazelle;
 use lanner_step::{Convolution, MAX_DIGITS, Memory, Work};
 use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
@@ -149,9 +149,21 @@ impl Totals {
             let parts = counts.iter().zip(each).map(|(count, each)| count.saturating_mul(each));
             parts.fold(0, u64::saturating_add)
         };
-        within_or(SECONDS, node, "seconds of computation", sum(NANOSECONDS) / 1_000_000_000, limits.seconds)?;
+        within_or(
+            Some(Field::MAX_SECONDS),
+            node,
+            "seconds of computation",
+            sum(NANOSECONDS) / 1_000_000_000,
+            limits.seconds,
+        )?;
         let [element, read, ciphertext] = BYTES;
-        within_or(MEMORY, node, "bytes to hold", sum([element, read, ciphertext, *plaintext]), limits.memory)
+        within_or(
+            Some(Field::MAX_MEMORY),
+            node,
+            "bytes to hold",
+            sum([element, read, ciphertext, *plaintext]),
+            limits.memory,
+        )
     }
 }
 
@@ -188,17 +200,29 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
 /// # Errors
 /// [`PlanError::TooLarge`] if it is more than either may be made to.
 pub(crate) fn check_memory(memory: &Memory, limits: &Limits) -> Result<(), PlanError> {
-    within_or(MEMORY, "output", "bytes for the client to hold", memory.of_client(), limits.memory)?;
-    within_or(MEMORY, "output", "bytes for the server to hold", memory.of_server(), limits.memory)
+    within_or(
+        Some(Field::MAX_MEMORY),
+        "output",
+        "bytes for the client to hold",
+        memory.of_client(),
+        limits.memory,
+    )?;
+    within_or(
+        Some(Field::MAX_MEMORY),
+        "output",
+        "bytes for the server to hold",
+        memory.of_server(),
+        limits.memory,
+    )
 }
 
 /// Checks a count whose limit is fixed.
 fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), PlanError> {
-    within_or(FIXED, node, what, count, limit)
+    within_or(None, node, what, count, limit)
 }
 
 fn within_or(
-    fix: &'static str,
+    raised_by: Option<Field>,
     node: &str,
     what: &'static str,
     count: u64,
@@ -207,16 +231,9 @@ fn within_or(
     if count <= limit {
         Ok(())
     } else {
-        Err(PlanError::TooLarge { node: node.to_owned(), what, count, limit, fix })
+        Err(PlanError::TooLarge { node: node.to_owned(), what, count, limit, raised_by })
     }
 }
-
-/// What to do about what goes beyond a limit that nobody can raise.
-pub(crate) const FIXED: &str = "make it smaller";
-/// What to do about what goes beyond [`Limits::memory`].
-const MEMORY: &str = "make it smaller, or allow more with --max-memory";
-/// What to do about what goes beyond [`Limits::seconds`].
-const SECONDS: &str = "make it smaller, or allow more with --max-seconds";
 
 /// Nanoseconds of an element of a value, an element that a window reads, a ciphertext, and a product of one by a plaintext. A rescale by
 /// transfers takes some microseconds; each of its values is an element several times, as a sum, rescaled, and behind an activation.

@@ -3,7 +3,6 @@
 use lanner_step::{Known, ProtocolError, ValueType};
 
 use crate::built::layer;
-use crate::limits::FIXED;
 use crate::{Item, Plan, PlanError, Repeated, Scan, Step};
 
 /// One visit of a step, or what a loop does around it.
@@ -197,7 +196,7 @@ fn check_visits(name: &str, times: usize, visits: usize) -> Result<(), PlanError
         what: "steps of a loop",
         count: visits as u64,
         limit: MAX_VISITS as u64,
-        fix: FIXED,
+        raised_by: None,
     })
 }
 

@@ -6,7 +6,7 @@
 //! layer instead ([`super::allot`]). Everything is deterministic.
 
 use lanner_graph::Graph;
-use lanner_network::{CompileError, Network, Precision, PublicNetwork, Reached, Tensors, percent};
+use lanner_network::{CompileError, Field, Network, Precision, PublicNetwork, Reached, Tensors, percent};
 
 use super::allot::Allotment;
 use super::bits::{LayerBits, largest_first, options_for};
@@ -139,8 +139,9 @@ fn search(
         let reason = why_no_more(bits, limit.as_ref());
         let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
         let fix = format!(
-            "{}; `lanner debug` shows where it is lost, and --allow-imprecise takes the model as it is",
-            next_step(&reached, prepared.covers_little(options))
+            "{}; `lanner debug` shows where it is lost, and {} takes the model as it is",
+            next_step(&reached, prepared.covers_little(options)),
+            Field::ALLOW_IMPRECISE
         );
         let lost = reached.labels_lost.try_into().unwrap_or(u32::MAX);
         let reached = percent(reached.error).into();
@@ -191,9 +192,11 @@ fn why_no_more(bits: u32, limit: Option<&Refusal>) -> String {
 fn next_step(reached: &Reached, is_sparse: bool) -> String {
     let enough = EASIER.into_iter().find(|easier| reached.labels_lost == 0 && reached.error <= *easier);
     match enough {
-        _ if is_sparse => "drop --input-range where columns differ in size: each gets its own".to_owned(),
+        _ if is_sparse => {
+            format!("drop {} where columns differ in size: each gets its own", Field::INPUT_RANGE)
+        }
         _ if reached.samples < FEW_SAMPLES => format!("pass {FEW_SAMPLES} samples or more"),
-        Some(easier) => format!("ask for --precision {}", percent(easier)),
+        Some(easier) => format!("ask for {}", Field::PRECISION.set_to(percent(easier))),
         None => "normalise the layer's weights".to_owned(),
     }
 }

@@ -155,4 +155,39 @@ def native_errors(where: str = "") -> Iterator[None]:
         yield
     except _native.NativeError as error:
         kind = _KINDS.get(error.kind, LannerError)
-        raise kind(error.what, where=error.where or where, fix=error.fix) from None
+        raise kind(spelled(error.what), where=error.where or where, fix=spelled(error.fix)) from None
+
+
+def spelled(sentence: str) -> str:
+    """A native sentence with its options as the caller gives them: ``--pin`` to a command, ``pin=`` to Python."""
+    return _OPTION.sub(_flag if _commands else _keyword, sentence)
+
+
+@contextmanager
+def naming_flags() -> Iterator[None]:
+    """Have errors name options by their flags, while a command runs."""
+    # Whether a process is a command's is the same for all its threads.
+    global _commands
+    _commands += 1
+    try:
+        yield
+    finally:
+        _commands -= 1
+
+
+#: Commands that run in this process.
+_commands = 0
+
+#: An option as the native module writes it, with its value if the sentence has one.
+_OPTION = re.compile("⟦(\\w+)(?:=([^⟧]*))?⟧")
+
+
+def _flag(option: re.Match[str]) -> str:
+    name, value = option.groups()
+    flag = f"--{name.replace('_', '-')}"
+    return flag if value is None else f"{flag} {value}"
+
+
+def _keyword(option: re.Match[str]) -> str:
+    name, value = option.groups()
+    return f"{name}=" if value is None else f'{name}="{value}"'

@@ -1,8 +1,12 @@
 """The error hierarchy: sentences, kinds and exit codes."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from lanner import _native, errors
+from lanner.options import CompileKeywords
 
 
 def native_error(kind: str) -> _native.NativeError:
@@ -60,6 +64,36 @@ def test_a_place_is_named_once_though_its_letters_are_in_the_sentence() -> None:
     assert str(errors.ModelError("this is a folder", where="d")) == "d: this is a folder"
     assert str(errors.ModelError("cannot open d", where="d")) == "cannot open d"
     assert str(errors.ModelError("cannot listen on 1.2.3.4:7", where="1.2.3.4:7")) == "cannot listen on 1.2.3.4:7"
+
+
+def test_options_are_named_as_the_caller_gives_them() -> None:
+    def caught() -> errors.LannerError:
+        error = native_error("misuse")
+        error.what, error.fix = "⟦tls_cert⟧ has no key", "give ⟦tls_key⟧, or compile with ⟦precision=1%⟧"
+        with pytest.raises(errors.MisuseError) as raised, errors.native_errors():
+            raise error
+        return raised.value
+
+    in_python = ("tls_cert= has no key", 'give tls_key=, or compile with precision="1%"')
+    assert (caught().what, caught().fix) == in_python
+    with errors.naming_flags():
+        error = caught()
+    assert (error.what, error.fix) == ("--tls-cert has no key", "give --tls-key, or compile with --precision 1%")
+    assert error.document()["fix"] == error.fix
+    assert (caught().what, caught().fix) == in_python
+
+
+def test_every_option_that_rust_names_is_one_of_a_command_and_no_flag_stands_in_rust() -> None:
+    root = Path(__file__).resolve().parents[3]
+    named = re.findall(r'Self\("(\w+)"\)', (root / "crates/network/src/field.rs").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    commands = "".join(path.read_text(encoding="utf-8") for path in (root / "python/src/lanner").rglob("*.py"))
+    flags = {f"--{name.replace('_', '-')}" for name in named}
+    declared = {f"--{name.replace('_', '-')}" for name in CompileKeywords.__annotations__}
+    assert {flag for flag in flags - declared if f'"{flag}"' not in commands} == set()
+    for path in root.glob("crates/*/src/**/*.rs"):
+        source = path.read_text(encoding="utf-8")
+        assert [flag for flag in flags if re.search(rf'"[^"\n]*{flag}\b', source)] == [], path
 
 
 def test_unsupported_operator_is_a_model_error() -> None:

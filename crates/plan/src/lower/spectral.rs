@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lanner_bfv::function_privacy::{Budget, Distance};
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PlaintextModulus};
-use lanner_network::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_network::{Field, FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_protocol::Protocol;
 use lanner_spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search, Square, largest};
 use lanner_step::{Convolution, Encrypted, Known, Samples, ValueType};
@@ -34,7 +34,10 @@ pub(super) fn plan(
         return Err(PlanError::Policy {
             policy: policy.name(),
             reason: "the client learns every score, for nobody compares them on ciphertexts".to_owned(),
-            fix: "compile with --output logits, or in a mode in which the client takes part".to_owned(),
+            fix: format!(
+                "compile with {}, or in a mode in which the client takes part",
+                Field::OUTPUT.set_to("logits")
+            ),
         });
     }
     let layers = layers(network)?;

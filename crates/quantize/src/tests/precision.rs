@@ -109,7 +109,7 @@ fn what_no_ring_has_room_for_is_refused_by_the_layers_name_or_taken_as_it_is() {
     let told = format!("{refused}; {}", refused.fix());
     let next = format!("with {}: layer `", bits + 1);
     for word in
-        [&next, "the largest ring allows", "0.1%", "--precision 1%", "lanner debug", "--allow-imprecise"]
+        [&next, "the largest ring allows", "0.1%", "⟦precision=1%⟧", "lanner debug", "⟦allow_imprecise⟧"]
     {
         assert!(told.contains(word), "{word}: {told}");
     }

@@ -15,7 +15,7 @@ from lanner.cli import INTERRUPTED, INTERRUPTION
 from lanner.cli.output import Output, writing_results
 from lanner.cli.parser import parse
 from lanner.cli.written import check_written
-from lanner.errors import LannerError
+from lanner.errors import LannerError, naming_flags
 from lanner.interrupts import abandoned_calls
 
 TERMINATED = 143
@@ -32,7 +32,8 @@ def run_command(arguments: list[str], read: Callable[[Sequence[str]], argparse.N
     """
     output = Output(json="--json" in arguments)
     signal.signal(signal.SIGTERM, _terminate)
-    code = _run(arguments, read, output)
+    with naming_flags():
+        code = _run(arguments, read, output)
     try:
         with writing_results():
             _flush(sys.stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lanner import _native
-from lanner.errors import ModelError, Refusal, UnsupportedOpError
+from lanner.errors import ModelError, Refusal, UnsupportedOpError, spelled
 from lanner.onnx.builder import FloatGraph
 from lanner.onnx.refusals import Refusals
 
@@ -24,6 +24,6 @@ def check_graph(graph: FloatGraph, options: str) -> Refusals:
     refusals = Refusals()
     for entry in found:
         kind = UnsupportedOpError if entry["kind"] == UnsupportedOpError.kind else ModelError
-        what, where, fix = entry["what"], entry["where"], entry["fix"]
+        what, where, fix = spelled(entry["what"]), entry["where"], spelled(entry["fix"])
         refusals.note(kind(what, where=where, fix=fix, nodes=[Refusal(what, where, node=where, fix=fix)]))
     return refusals
