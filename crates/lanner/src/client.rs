@@ -9,10 +9,10 @@ use lanner_network::Field;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
 use lanner_session::executor::{ClientPlan, Measured, Outcome, Phase};
-use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
+use lanner_session::handshake::{Greeting, HandshakeError, ModelRequest};
 use lanner_session::requests::{MAX_TOGETHER, Meeting, Requester, Shelf};
 use lanner_step::Party;
-use lanner_store::{Limits as StockLimits, Pairing, Stock, StoreError};
+use lanner_store::{Limits as StockLimits, Stock, StoreError};
 use lanner_wire::{ChannelError, Refusal};
 use serde::Deserialize;
 
@@ -142,7 +142,7 @@ impl Client {
             requester = with_keys.map_err(|error| Error::from(error).at(path.display().to_string()))?;
         }
         if let Some(stock) = stock {
-            let meeting = meeting(&agreement, &model, peer_of(config, &address), None);
+            let meeting = Meeting::new(&agreement, &model, peer_of(config, &address), None);
             requester = requester.with_shelf(Shelf::new(stock, meeting));
             requester.resume(&mut channel)?;
         }
@@ -328,19 +328,6 @@ fn peer_of(config: &ClientConfig, address: &Address) -> String {
         None if config.insecure_plaintext => format!("{address} without TLS"),
         None => address.to_string(),
     }
-}
-
-/// What a party knows of a session that pairings are made of.
-pub(crate) fn meeting(
-    agreement: &Agreement,
-    model: &ModelEntry,
-    peer: String,
-    certificate: Option<String>,
-) -> Meeting {
-    let (id, secret, challenge) = agreement.pairing();
-    let (model, model_name) = (model.commitment, model.name.clone());
-    let pairing = Pairing { id, secret, model, model_name, peer, certificate };
-    Meeting { transcript: agreement.transcript(), challenge, pairing }
 }
 
 /// A connection to the server, if it is the one that is trusted.

@@ -25,7 +25,6 @@ mod prediction;
 mod progress;
 mod refusals;
 mod report;
-mod reserved;
 mod server;
 mod set_up;
 

@@ -4,24 +4,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
+use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory};
 use lanner_network::Field;
-use lanner_primitives::Prg;
 use lanner_process::Mark;
-use lanner_session::executor::{ExecutionError, ServedModel};
-use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
+use lanner_session::executor::ServedModel;
+use lanner_session::handshake::{ModelEntry, Offer};
 use lanner_session::quarter_of_memory;
-use lanner_session::requests::{Request, Responder, Shelf};
-use lanner_session::server_loop::{
-    self, ComputedStep, Entry, Handler, Journal, Security, ServerOptions, SessionInfo, Snapshot,
-};
+use lanner_session::server_loop::{self, ComputedStep, Entry, Journal, Security, ServerOptions, Snapshot};
+use lanner_session::serving::{Patience, Service};
 use lanner_step::Party;
 use lanner_store::{Held, Limits as StockLimits, SharedWeights, Stock, Uploads};
-use lanner_wire::ChannelError;
 use serde::{Deserialize, Serialize};
 
-use crate::client::{limits, meeting};
-use crate::reserved::Reserved;
+use crate::client::limits;
 use crate::{Error, ErrorKind, Model, Result};
 
 /// Where to listen, how to secure it, how much to allow.
@@ -102,7 +97,7 @@ pub struct Kept {
 pub struct Server {
     config: ServerConfig,
     security: Security,
-    models: Arc<Models>,
+    service: Arc<Service>,
     max_material: u64,
     fingerprint: Option<String>,
     state: Mutex<State>,
@@ -127,14 +122,14 @@ impl Server {
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
         let (security, fingerprint) = secure(&config)?;
-        let (stock, uploads) = (Arc::new(stock(&config)), Arc::new(uploads(&config)));
         let weights = config.share_weights.as_ref().map(SharedWeights::open).transpose()?;
-        let models = Models::new(models, Patience::of(&config)?, stock, uploads, weights.as_ref())?;
-        let models = Arc::new(models);
-        let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
+        let models =
+            models.into_iter().map(|model| served(model, weights.as_ref())).collect::<Result<_>>()?;
+        let service = Service::new(models, patience(&config)?, stock(&config), uploads(&config));
+        let (address, max_material) = (config.listen.clone(), max_material(&service, config.max_material)?);
         let state = State { address, running: None, ended: Snapshot::default(), journal: Arc::default() };
-        let (state, mark) = (Mutex::new(state), Mark::here());
-        Ok(Self { config, security, models, max_material, fingerprint, state, mark })
+        let (service, state, mark) = (Arc::new(service), Mutex::new(state), Mark::here());
+        Ok(Self { config, security, service, max_material, fingerprint, state, mark })
     }
 
     /// Listens and serves on threads of its own; returns when clients can connect.
@@ -155,7 +150,7 @@ impl Server {
             max_material: self.max_material,
             limits: limits(self.config.timeout)?,
         };
-        let handler = ModelHandler(Arc::clone(&self.models));
+        let handler = Arc::clone(&self.service);
         let running = server_loop::Server::start(Listener::bind(&address)?, options, handler)?;
         state.address = running.address().to_string();
         state.journal = running.journal();
@@ -202,8 +197,8 @@ impl Server {
     /// What is kept on disk for clients. A disk that fails counts as empty here, and is told to whoever wants something of it.
     #[must_use]
     pub fn kept(&self) -> Kept {
-        let stock = self.models.stock.held().unwrap_or_default();
-        Kept { stock, uploaded_bytes: self.models.uploads.held() }
+        let stock = self.service.stock().held().unwrap_or_default();
+        Kept { stock, uploaded_bytes: self.service.uploads().held() }
     }
 
     /// What became of connections since this was last asked, and how many more there were than could be kept: who, which model, how many
@@ -265,135 +260,46 @@ fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
 }
 
 /// How long a client may be silent.
-#[derive(Clone, Copy)]
-struct Patience {
-    /// In the middle of a protocol.
-    within: Duration,
-    /// Before its next request: a person at a prompt may take longer than a peer in the middle of a protocol.
-    between: Duration,
+fn patience(config: &ServerConfig) -> Result<Patience> {
+    let within = limits(config.timeout)?.stall;
+    let between = match config.idle {
+        Some(_) => limits(config.idle)?.stall,
+        None => IDLE_PATIENCE,
+    };
+    Ok(Patience { within, between: between.max(within) })
 }
 
-impl Patience {
-    fn of(config: &ServerConfig) -> Result<Self> {
-        let within = limits(config.timeout)?.stall;
-        let between = match config.idle {
-            Some(_) => limits(config.idle)?.stall,
-            None => IDLE_PATIENCE,
-        };
-        Ok(Self { within, between: between.max(within) })
-    }
+/// A model as it is offered, and encoded.
+fn served(
+    (name, model): (String, Arc<Model>),
+    weights: Option<&SharedWeights>,
+) -> Result<(Offer, ServedModel)> {
+    let manifest = model.manifest();
+    let commitment = manifest.commitment_bytes()?;
+    let offer = Offer {
+        model: ModelEntry { name, commitment },
+        parameters: manifest.identity()?,
+        manifest: manifest.to_json()?.into_bytes(),
+    };
+    let (network, plan) = (model.network(), &manifest.plan);
+    let served = match weights {
+        Some(weights) => ServedModel::sharing(network, plan, weights, &commitment)?,
+        None => ServedModel::new(network, plan)?,
+    };
+    Ok((offer, served))
 }
 
-/// The models served: what is offered, and what computes.
-struct Models {
-    patience: Patience,
-    offers: Vec<Offer>,
-    served: Vec<Arc<ServedModel>>,
-    stock: Arc<Stock>,
-    uploads: Arc<Uploads>,
-}
-
-impl Models {
-    fn new(
-        models: Vec<(String, Arc<Model>)>,
-        patience: Patience,
-        stock: Arc<Stock>,
-        uploads: Arc<Uploads>,
-        weights: Option<&SharedWeights>,
-    ) -> Result<Self> {
-        let (mut offers, mut served) = (Vec::new(), Vec::new());
-        for (name, model) in models {
-            let manifest = model.manifest();
-            let commitment = manifest.commitment_bytes()?;
-            offers.push(Offer {
-                model: ModelEntry { name, commitment },
-                parameters: manifest.identity()?,
-                manifest: manifest.to_json()?.into_bytes(),
-            });
-            let (network, plan) = (model.network(), &manifest.plan);
-            served.push(Arc::new(match weights {
-                Some(weights) => ServedModel::sharing(network, plan, weights, &commitment)?,
-                None => ServedModel::new(network, plan)?,
-            }));
+/// What sessions may keep: as asked, or the default.
+fn max_material(service: &Service, asked: Option<u64>) -> Result<u64> {
+    let least = service.least_material();
+    match asked {
+        Some(asked) if asked < least => {
+            let what = format!("{asked} bytes for all sessions are too few: one session takes {least} bytes");
+            let fix = format!("give {} more, or leave it out", Field::MAX_MATERIAL);
+            Err(Error::new(ErrorKind::Misuse, what).fix(fix))
         }
-        Ok(Self { patience, offers, served, stock, uploads })
-    }
-
-    /// What sessions may keep: as asked, or the default.
-    fn max_material(&self, asked: Option<u64>) -> Result<u64> {
-        let largest = self.served.iter().map(|model| Reserved::least(model)).max().unwrap_or_default();
-        match asked {
-            Some(asked) if asked < largest => {
-                let what =
-                    format!("{asked} bytes for all sessions are too few: one session takes {largest} bytes");
-                let fix = format!("give {} more, or leave it out", Field::MAX_MATERIAL);
-                Err(Error::new(ErrorKind::Misuse, what).fix(fix))
-            }
-            Some(asked) => Ok(asked),
-            None => Ok(quarter_of_memory().max(largest)),
-        }
-    }
-}
-
-struct ModelHandler(Arc<Models>);
-
-impl Handler for ModelHandler {
-    fn serve(
-        &self,
-        channel: &mut dyn Transport,
-        session: &SessionInfo,
-    ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        // Nonces and names are seen by the client: no secret comes from what makes them.
-        let mut public = Prg::from_entropy()?;
-        let binding = channel.binding();
-        let (index, agreement) = match answer(channel, binding, &self.0.offers, &mut public) {
-            Err(HandshakeError::OnlyListed) => return Ok(()),
-            answered => answered?,
-        };
-        session.is_about(&self.0.offers[index].model.name);
-        let model = &self.0.served[index];
-        // They outlive the material, however the session ends.
-        let mut reserved = Reserved::new(session, model)?;
-        // What was made without TLS is nobody's, and of no use under it.
-        let certificate = match binding {
-            Some(_) => channel.peer_certificate().map(|certificate| certificate.to_string()),
-            None => Some("without TLS".to_owned()),
-        };
-        let met = &self.0.offers[index].model;
-        let meeting = meeting(&agreement, met, session.peer.ip().to_string(), certificate);
-        let shelf = Shelf::new(Arc::clone(&self.0.stock), meeting);
-        let service = Responder::new(Arc::clone(model), Prg::from_entropy()?).with_shelf(shelf);
-        let mut service = service.with_uploads(Arc::clone(&self.0.uploads));
-        loop {
-            channel.set_stall_limit(self.0.patience.between);
-            let request = match session.while_idle(|| Responder::receive(channel)) {
-                Err(ExecutionError::Channel(ChannelError::TimedOut)) => break,
-                received => received?,
-            };
-            channel.set_stall_limit(self.0.patience.within);
-            let begun = session.elapsed();
-            let room = reserved.room_for(request, service.prepared())?;
-            service.answer_within(channel, request, room)?;
-            if request == Request::End {
-                break;
-            }
-            let computed = service.computed();
-            session.count_computation(begun, computed);
-            let predicted = match request {
-                Request::Predict => 1,
-                Request::Together { predictions, .. } => predictions,
-                Request::PredictKept(_) => u8::from(!computed.is_empty()),
-                _ => 0,
-            };
-            reserved.after(request, service.prepared());
-            session.count_predictions(predicted.into());
-            // A set-up, and material, are for a prediction that is still to come.
-            let is_complete = predicted > 0 || request == Request::Keep;
-            if is_complete && session.is_stopping() {
-                break;
-            }
-        }
-        Ok(())
+        Some(asked) => Ok(asked),
+        None => Ok(quarter_of_memory().max(least)),
     }
 }
 

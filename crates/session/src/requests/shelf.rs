@@ -8,6 +8,7 @@ use lanner_store::{Material, MaterialId, Pairing, PairingId, Stock};
 use tracing::warn;
 
 use crate::executor::{ExecutionError, PartyPlan, Prepared};
+use crate::handshake::{Agreement, ModelEntry};
 
 /// Who meets over what, as one party sees it.
 pub struct Meeting {
@@ -18,6 +19,17 @@ pub struct Meeting {
     /// What is kept if a pairing is made in this session. An earlier one is resumed if it is about the same model and, as a client sees it, with
     /// the same peer, or, as a server sees it, with the same certificate.
     pub pairing: Pairing,
+}
+
+impl Meeting {
+    /// What a party knows once it has agreed with a peer on a model.
+    #[must_use]
+    pub fn new(agreement: &Agreement, model: &ModelEntry, peer: String, certificate: Option<String>) -> Self {
+        let (id, secret, challenge) = agreement.pairing();
+        let (model, model_name) = (model.commitment, model.name.clone());
+        let pairing = Pairing { id, secret, model, model_name, peer, certificate };
+        Self { transcript: agreement.transcript(), challenge, pairing }
+    }
 }
 
 /// A stock as one session uses it.

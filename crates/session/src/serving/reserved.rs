@@ -1,12 +1,13 @@
 //! What a session of a server holds of the memory that all sessions share.
 
-use lanner_session::executor::ServedModel;
-use lanner_session::requests::{MAX_PREPARED_BYTES, Request, Room, Unread, most_together};
-use lanner_session::server_loop::{Exhausted, Reservation, SessionInfo};
 use lanner_step::Memory;
 
+use crate::executor::ServedModel;
+use crate::requests::{MAX_PREPARED_BYTES, Request, Room, Unread, most_together};
+use crate::server_loop::{Exhausted, Reservation, SessionInfo};
+
 /// What a session holds of the memory that all sessions share.
-pub(crate) struct Reserved<'s> {
+pub(super) struct Reserved<'s> {
     session: &'s SessionInfo,
     memory: Memory,
     unread: Unread,
@@ -32,7 +33,7 @@ impl<'s> Reserved<'s> {
     ///
     /// # Errors
     /// [`Exhausted`] if there is no room for it.
-    pub(crate) fn new(session: &'s SessionInfo, model: &ServedModel) -> Result<Self, Exhausted> {
+    pub(super) fn new(session: &'s SessionInfo, model: &ServedModel) -> Result<Self, Exhausted> {
         let (memory, unread) = (model.memory(), Unread::of(model.ahead()));
         let sent_keys = model.set_up().encoded_keys_len().map_or(memory.session, |bytes| bytes as u64);
         let [prepared, passing, transient, beside] = [const { Vec::new() }; 4];
@@ -52,7 +53,7 @@ impl<'s> Reserved<'s> {
     }
 
     /// The least that all sessions together must be allowed, so that one makes a prediction with keys that it uploads.
-    pub(crate) fn least(model: &ServedModel) -> u64 {
+    pub(super) fn least(model: &ServedModel) -> u64 {
         let memory = model.memory();
         let sent_keys = model.set_up().encoded_keys_len().map_or(memory.session, |bytes| bytes as u64);
         let unread = Unread::of(model.ahead()).session;
@@ -63,7 +64,7 @@ impl<'s> Reserved<'s> {
     ///
     /// # Errors
     /// [`Exhausted`] if there is no room for material that the client asks for.
-    pub(crate) fn room_for(&mut self, request: Request, prepared: usize) -> Result<Room, Exhausted> {
+    pub(super) fn room_for(&mut self, request: Request, prepared: usize) -> Result<Room, Exhausted> {
         let bytes = self.memory.server_material;
         match request {
             Request::Prepare => self.prepared.push(self.session.reserve(bytes)?),
@@ -120,7 +121,7 @@ impl<'s> Reserved<'s> {
     }
 
     /// A request was answered; so many predictions are prepared now.
-    pub(crate) fn after(&mut self, request: Request, prepared: usize) {
+    pub(super) fn after(&mut self, request: Request, prepared: usize) {
         self.transient.clear();
         let passed = std::mem::take(&mut self.passing);
         if matches!(request, Request::Together { .. }) {
