@@ -5,10 +5,8 @@ use std::path::Path;
 use lanner_graph::{FloatExecutor, Graph};
 use lanner_network::InputScale;
 use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Policy, Tensors};
-use lanner_plan::Mode;
 use lanner_primitives::Prg;
 use lanner_quantize::{Calibration, outline};
-use lanner_tabula as tabula;
 use lanner_transfers::softmax::likeliest;
 use serde::{Deserialize, Serialize};
 
@@ -132,7 +130,7 @@ impl Model {
         };
         let options = CompileOptions {
             name: public.name.clone(),
-            mode: Mode::Tabula(tabula::Rounding::Exact).name().to_owned(),
+            mode: "tabula".to_owned(),
             output: public.output.clone(),
             k,
             digits,
@@ -286,12 +284,8 @@ impl Model {
     /// proves for its network.
     #[must_use]
     pub fn secure_error(&self) -> i64 {
-        let errors = match self.manifest.plan.mode {
-            mode if mode.is_exact() => return 0,
-            Mode::Tabula(_) => self.network.stochastic_errors(),
-            _ => self.network.faithful_errors(),
-        };
-        errors.last().copied().unwrap_or(0)
+        let errors = self.manifest.plan.mode.inexact().map(|rounding| (rounding.errors)(&self.network));
+        errors.and_then(|errors| errors.last().copied()).unwrap_or(0)
     }
 
     /// The float graph on samples that follow one another: the scores before any final softmax or arg-max.

@@ -13,6 +13,7 @@ mod fuse;
 mod layouts;
 mod limits;
 mod lower;
+mod mode;
 mod roll;
 mod step;
 mod unroll;
@@ -30,5 +31,6 @@ pub use estimate::{
 pub use lanner_step::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};
-pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Repeated, Saturation, Scan, Step};
+pub use mode::{Between, Design, Inexact, Layer, MODES, Mode, NodeDesign, Rings, Rules, TRIED};
+pub use step::{Carried, Choices, Designs, Item, Plan, Repeated, Saturation, Scan, Step};
 pub use unroll::{Action, Visit};

@@ -53,7 +53,7 @@ pub(crate) fn check(
             continue;
         }
         let layer = convolution(node, network.shape(node.inputs[0]))?;
-        if mode.rounding().is_some() {
+        if !mode.design().has_slots() {
             steps = steps.saturating_add(cheetah::search_steps(&layer));
             within(&node.name, "steps of a search for layouts", steps, MAX_SEARCH_STEPS)?;
         } else {
@@ -75,9 +75,9 @@ pub fn check_outline(
     mode: Mode,
     limits: &Limits,
 ) -> Result<(), PlanError> {
-    let layer_work = |layer: &Convolution| match mode {
-        Mode::Cheetah(_) | Mode::Tabula(_) | Mode::Auto => cheetah::work(layer),
-        Mode::Gazelle | Mode::Falcon | Mode::Spectral => gazelle::work(layer, Samples::ONE),
+    let has_slots = mode.design().has_slots();
+    let layer_work = |layer: &Convolution| {
+        if has_slots { gazelle::work(layer, Samples::ONE) } else { cheetah::work(layer) }
     };
     let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
     for node in &outline.nodes {
@@ -113,7 +113,7 @@ pub(crate) struct Totals {
 impl Totals {
     pub(crate) fn new(mode: Mode, limits: Limits) -> Self {
         // Layers that encode coefficients have theirs made when they are needed.
-        let plaintext = if mode.rounding().is_some() { 0 } else { PLAINTEXT };
+        let plaintext = if mode.design().has_slots() { PLAINTEXT } else { 0 };
         Self { limits, plaintext, work: Work::default(), elements: 0 }
     }
 

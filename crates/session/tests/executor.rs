@@ -6,7 +6,7 @@ use lanner_graph::Graph;
 use lanner_local::reshare::{Reading, Reveal};
 use lanner_net::{Entry, Recorded, memory};
 use lanner_network::{FixedExecutor, FixedRun, Network, Policy, Tensor, Tensors};
-use lanner_plan::{Choices, Item, Limits, Mode, Plan, PlanCost, Samples, Step, plan, plan_within};
+use lanner_plan::{Choices, Item, Limits, Mode, Plan, PlanCost, Rings, Samples, Step, plan, plan_within};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Protocol;
 use lanner_quantize::{QuantizationOptions, compile};
@@ -149,7 +149,7 @@ fn check_mode(plan: &Plan) {
     // Over powers of two, transfers compute everything but slopes.
     let circuit =
         |step: &Step| matches!(&step.protocol, Protocol::Yao(layer) if layer.function.slope.is_none());
-    assert!(plan.mode.rounding().is_none() || !plan.steps().any(circuit));
+    assert!(plan.mode.design().rings != Rings::PowersOfTwo || !plan.steps().any(circuit));
 }
 
 fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
@@ -216,7 +216,7 @@ fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
             let told = run(network, policy, mode, &inputs[..count]);
             assert_eq!(told, truth[..count].iter().map(|run| expected(policy, run)).collect::<Vec<_>>());
         }
-        if mode.most_samples() > 1 {
+        if mode.design().packs() {
             check_together(network, mode, &inputs, &truth, &[Policy::Logits]);
         }
     }
@@ -231,7 +231,7 @@ fn check_policies(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
             let told = run(network, policy, mode, &inputs[..1]);
             assert_eq!(told, [expected(policy, &truth[0])]);
         }
-        if mode.most_samples() > 1 {
+        if mode.design().packs() {
             check_together(network, mode, &inputs, &truth, &POLICIES[..3]);
         }
     }

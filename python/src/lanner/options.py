@@ -23,17 +23,19 @@ from lanner.option import Flag, Option, declared, document_of
 from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
 from lanner.tracing import Tracer
 
-#: Modes that take every network. In ``auto`` the planner chooses, for the whole and for each layer.
-INTERACTIVE_MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
+_MODES: list[dict[str, Any]] = json.loads(_native.modes())
 
 #: All modes; ``spectral`` takes networks of sums and products alone.
-MODES = (*INTERACTIVE_MODES, "spectral")
+MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES)
+
+#: Modes that take every network. In ``auto`` the planner chooses, for the whole and for each layer.
+INTERACTIVE_MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES if mode["interactive"])
 
 #: Modes whose requests may hold several samples, packed into the same ciphertexts.
-PACKING_MODES = ("gazelle", "cheetah", "auto", "spectral")
+PACKING_MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES if mode["packing"])
 
 #: How values are rescaled: of mode cheetah exactly or faithfully, of mode tabula exactly or stochastically.
-ROUNDINGS = ("exact", "faithful", "stochastic")
+ROUNDINGS: tuple[str, ...] = tuple(dict.fromkeys(rounding for mode in _MODES for rounding in mode["roundings"]))
 
 #: Output policies that an owner can choose. Of labels that do not exclude each other ``label`` is ``labels``.
 OUTPUTS = ("label", "probability", "top-k", "logits", "value")

@@ -10,7 +10,8 @@ use lanner_transfers::softmax::{Probability, RingSoftmax};
 use lanner_yao as yao;
 
 use super::{OUTPUT, Planner, layer, ring, widened};
-use crate::{BuiltPlan, Mode, Plan, PlanError};
+use crate::mode::Between;
+use crate::{BuiltPlan, Plan, PlanError};
 
 /// Bytes that a round counts as where a circuit of one round is held against transfers: what a link of 100 MB/s sends in a millisecond.
 const ROUND: u64 = 100_000;
@@ -68,7 +69,7 @@ impl Planner<'_> {
         circuit: &yao::Scores<Probability>,
     ) -> Result<Option<RingSoftmax>, PlanError> {
         // A label and its probability are told of one sample.
-        if self.mode(last) == Mode::Gazelle || !self.choices.samples.is_one() {
+        if self.rules(last).between == Between::Circuits || !self.choices.samples.is_one() {
             return Ok(None);
         }
         let &yao::Scores { classes, what: Probability { digits, scale }, from, guard, .. } = circuit;

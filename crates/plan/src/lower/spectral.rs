@@ -30,7 +30,7 @@ pub(super) fn plan(
     samples: Samples,
     limits: &Limits,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
-    if !matches!(policy, Policy::Logits | Policy::Value) {
+    if !Mode::Spectral.design().has_policy(policy) {
         return Err(PlanError::Policy {
             policy: policy.name(),
             reason: "the client learns every score, for nobody compares them on ciphertexts".to_owned(),
