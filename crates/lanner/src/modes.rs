@@ -13,7 +13,7 @@ pub fn modes() -> Value {
             "name": name,
             "roundings": roundings(|mode| mode.name() == name),
             "interactive": design.is_interactive(),
-            "packing": design.packs(),
+            "packing": design.most_samples > 1,
             "lookups": design.looks_up(),
         })
     };

@@ -142,7 +142,8 @@ impl CompileOptions {
         let rounding = self.rounding.as_deref().unwrap_or("exact");
         let misuse =
             |what: String, fix: &str| Err(Error::new(ErrorKind::Misuse, what).at("rounding").fix(fix));
-        let mut rounded = MODES.into_iter().filter(|mode| mode.rounding_name() == rounding);
+        let name = |mode: &Mode| mode.inexact().map_or("exact", |rounding| rounding.name);
+        let mut rounded = MODES.into_iter().filter(|mode| name(mode) == rounding);
         let Some(mode) = rounded.clone().find(|mode| mode.name() == self.mode) else {
             let alone = rounded.next().map_or("none", Mode::name);
             let what = format!("{rounding} rounding goes with mode {alone} alone, and this is {}", self.mode);

@@ -4,7 +4,7 @@ mod precision;
 
 use lanner_network::{Features, InputScale, NetworkInput};
 use lanner_network::{FixedOp, Network, Policy, PublicNetwork};
-use lanner_plan::{Account, Action, BuiltStep};
+use lanner_plan::{Account, Action, BuiltStep, Rings};
 use lanner_step::{Memory, ValueType};
 use serde_json::{Value, json};
 
@@ -53,8 +53,8 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     if let Some(rounding) = mode.inexact() {
         report["rounding"] = json!(rounding.said);
         report["leakage"]["rounding"] = json!(rounding.leak);
-    } else if let Some(said) = mode.design().exactness() {
-        report["rounding"] = json!(said);
+    } else if mode.design().rings == Rings::PowersOfTwo {
+        report["rounding"] = json!("exact: every result is a function of the input and the weights");
     }
     Ok(report)
 }

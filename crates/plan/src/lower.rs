@@ -463,17 +463,11 @@ const MAX_KEYS: usize = 48;
 
 /// Refuses rings modulo products of primes, in which nothing is shared.
 fn refuse_products(network: &PublicNetwork) -> Result<(), PlanError> {
-    let is_product = |node: &&FixedNode| node.accumulator.factors().is_some();
-    if let Some(node) = network.nodes().iter().find(is_product) {
-        return Err(unsupported(node, "only mode spectral computes modulo products of primes".to_owned()));
-    }
-    match network.input().accumulator.factors() {
+    let reason = "only mode spectral computes modulo products of primes";
+    match network.nodes().iter().find(|node| node.accumulator.factors().is_some()) {
+        Some(node) => Err(unsupported(node, reason.to_owned())),
+        None if network.input().accumulator.factors().is_some() => Err(unsupported_input(network, reason)),
         None => Ok(()),
-        Some(_) => Err(PlanError::Unsupported {
-            node: network.input().name.clone(),
-            operator: "Input",
-            reason: "only mode spectral computes modulo products of primes".to_owned(),
-        }),
     }
 }
 
@@ -510,6 +504,11 @@ fn one_by_one(samples: Samples, node: &str) -> PlanError {
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {
     PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason }
+}
+
+fn unsupported_input(network: &PublicNetwork, reason: &str) -> PlanError {
+    let node = network.input().name.clone();
+    PlanError::Unsupported { node, operator: "Input", reason: reason.to_owned() }
 }
 
 fn layer(node: &FixedNode, source: ProtocolError) -> PlanError {

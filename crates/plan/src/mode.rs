@@ -1,7 +1,6 @@
 //! What a mode is, as a value: a file for each.
 //!
-//! A [`Design`] says in which rings a network is computed, what its nodes become, how values are rounded, how many samples a request holds, and what
-//! is told of all that. The planner, the compiler and reports ask it instead of naming modes. `docs/adding-a-mode.md` walks through one.
+//! The planner, the compiler and reports ask a [`Design`] instead of naming modes. `docs/adding-a-mode.md` walks through one.
 
 mod auto;
 mod cheetah;
@@ -49,7 +48,7 @@ pub const MODES: [Mode; 8] = [
     Mode::Spectral,
 ];
 
-/// The modes in whose rings mode `auto` tries networks; the first takes any network.
+/// The modes in whose rings mode `auto` tries networks: first those of powers of two, which mixtures have, and of them the one that takes any network.
 pub const TRIED: [Mode; 5] = [
     Mode::Cheetah(Rounding::Exact),
     Mode::Tabula(lanner_tabula::Rounding::Exact),
@@ -57,9 +56,6 @@ pub const TRIED: [Mode; 5] = [
     Mode::Gazelle,
     Mode::Spectral,
 ];
-
-/// Those of them whose plans mixtures are held against.
-pub(crate) const WHOLE: [Mode; 2] = [TRIED[0], TRIED[1]];
 
 impl Mode {
     /// What is the same of all its plans.
@@ -91,12 +87,6 @@ impl Mode {
     #[must_use]
     pub const fn inexact(self) -> Option<&'static Inexact> {
         if self.is_exact() { None } else { self.design().inexact.as_ref() }
-    }
-
-    /// The name of how it rounds: `exact`, or another.
-    #[must_use]
-    pub const fn rounding_name(self) -> &'static str {
-        if let Some(rounding) = self.inexact() { rounding.name } else { "exact" }
     }
 
     /// How transfers rescale values.

@@ -34,6 +34,9 @@ INTERACTIVE_MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES if mo
 #: Modes whose requests may hold several samples, packed into the same ciphertexts.
 PACKING_MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES if mode["packing"])
 
+#: Modes that look up what they rescale, so that `kept_bits` says how much of it.
+LOOKUP_MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES if mode["lookups"])
+
 #: How values are rescaled: of mode cheetah exactly or faithfully, of mode tabula exactly or stochastically.
 ROUNDINGS: tuple[str, ...] = tuple(dict.fromkeys(rounding for mode in _MODES for rounding in mode["roundings"]))
 

@@ -98,7 +98,7 @@ impl CompileOptions {
             self.check_goes("ReLUs are replaced for", of, "leave the ReLUs as they are")?;
         }
         refuse(!self.batch.is_power_of_two(), || batch_is(self.batch))?;
-        let packing = names(Design::packs);
+        let packing = names(|design| design.most_samples > 1);
         refuse(self.batch > 1 && !packing.contains(&self.mode.as_str()), || {
             let what = format!("mode {} takes samples one by one", self.mode);
             misuse(what, format!("compile with mode {}, or without a batch", listed(&packing)))

@@ -9,7 +9,7 @@ use lanner_protocol::Protocol;
 use lanner_spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search, Square, largest};
 use lanner_step::{Convolution, Encrypted, Known, Samples, ValueType};
 
-use super::{convolution, unsupported};
+use super::{convolution, unsupported, unsupported_input};
 use crate::built::layer as layer_of;
 use crate::limits::{Limits, Totals, check_memory};
 use crate::{Account, BuiltPlan, Designs, Item, Mode, Plan, PlanError, Saturation, Step};
@@ -281,12 +281,4 @@ fn depth_at(network: &PublicNetwork, index: usize) -> PlanError {
         "the network is deeper than the parameters of ciphertexts allow: there is room for the layers before this one, with {fit} of {all} squares"
     );
     unsupported(&network.nodes()[index], reason)
-}
-
-fn unsupported_input(network: &PublicNetwork, reason: &str) -> PlanError {
-    PlanError::Unsupported {
-        node: network.input().name.clone(),
-        operator: "Input",
-        reason: reason.to_owned(),
-    }
 }

@@ -13,7 +13,6 @@ pub(super) static DESIGN: Design = Design {
     inexact: None,
     rings: Rings::PowersOfTwo,
     rules: Some(cheetah::RULES),
-    // There is nothing to gain beyond.
     most_samples: 64,
 };
 
@@ -45,7 +44,7 @@ impl NodeDesign {
         match Kind::of(op) {
             Kind::Layer | Kind::Function => &[Self::Cheetah, Self::Tabula],
             Kind::Between => &[Self::Cheetah, Self::Gazelle, Self::Tabula],
-            Kind::Local | Kind::Square | Kind::Product => &[],
+            Kind::Local | Kind::Product => &[],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Mode `cheetah`.
+//! Cheetah: coefficient-encoded layers, and oblivious transfer between them.
 
 use lanner_network::Network;
 
@@ -6,7 +6,6 @@ use super::design::{Between, Design, Inexact, Layer, Rings, Rules};
 
 pub(super) const RULES: Rules = Rules { layer: Layer::Coefficients, between: Between::Transfers };
 
-/// Cheetah: coefficient-encoded layers, and oblivious transfer between them.
 pub(super) static DESIGN: Design = Design {
     name: "cheetah",
     inexact: Some(Inexact {
@@ -18,6 +17,5 @@ pub(super) static DESIGN: Design = Design {
     }),
     rings: Rings::PowersOfTwo,
     rules: Some(RULES),
-    // There is nothing to gain beyond.
     most_samples: 64,
 };

@@ -1,4 +1,4 @@
-//! What is the same of all plans of a mode.
+//! What modes are made of.
 
 use lanner_network::{Network, Policy};
 
@@ -24,12 +24,6 @@ impl Design {
         self.rules.is_some()
     }
 
-    /// Whether a request may hold several samples, packed into the same ciphertexts.
-    #[must_use]
-    pub const fn packs(&self) -> bool {
-        self.most_samples > 1
-    }
-
     /// Whether it has a policy: on ciphertexts nobody compares scores, so that the client learns them all.
     #[must_use]
     pub const fn has_policy(&self, policy: Policy) -> bool {
@@ -45,13 +39,6 @@ impl Design {
     /// Whether layers multiply slots by slots, and not polynomials whose coefficients values are.
     pub(crate) fn has_slots(&self) -> bool {
         self.rules.is_none_or(|rules| rules.layer.has_slots())
-    }
-
-    /// What a report says of exact rounding; nothing where values are computed modulo primes.
-    #[must_use]
-    pub fn exactness(&self) -> Option<&'static str> {
-        (self.rings == Rings::PowersOfTwo)
-            .then_some("exact: every result is a function of the input and the weights")
     }
 }
 
@@ -79,9 +66,7 @@ pub enum Rings {
     Products,
 }
 
-/// What nodes become on shares: in mode `auto` each node follows rules of its own, and all nodes the mode's otherwise.
-///
-/// What each party computes on its own share and what products of two values become follows from the rings alone.
+/// What nodes become on shares; what is not said here follows from the rings. In mode `auto` each node may follow rules of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Linear layers.

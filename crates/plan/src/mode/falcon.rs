@@ -1,8 +1,7 @@
-//! Mode `falcon`.
+//! FALCON: layers in the frequency domain, and garbled circuits.
 
 use super::design::{Between, Design, Layer, Rings, Rules};
 
-/// FALCON: layers in the frequency domain, and garbled circuits.
 pub(super) static DESIGN: Design = Design {
     name: "falcon",
     inexact: None,

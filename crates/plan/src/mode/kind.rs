@@ -2,20 +2,14 @@
 
 use lanner_network::FixedOp;
 
-/// Operators that are lowered alike.
+/// Operators that are lowered alike: by each party on its own share, as layers with weights, as products of values, as functions by polynomials, or
+/// with their neighbours by what is between layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Each party computes it on its own share.
     Local,
-    /// A layer with weights.
     Layer,
-    /// The product of a value with itself.
-    Square,
-    /// The product of two values.
     Product,
-    /// A function by polynomials.
     Function,
-    /// A circuit computes it, with its neighbours.
     Between,
 }
 
@@ -29,8 +23,7 @@ impl Kind {
     pub(crate) const fn of(op: &FixedOp) -> Self {
         match op {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => Self::Layer,
-            FixedOp::Square => Self::Square,
-            FixedOp::Mul | FixedOp::MatrixProduct { .. } => Self::Product,
+            FixedOp::Square | FixedOp::Mul | FixedOp::MatrixProduct { .. } => Self::Product,
             FixedOp::Function(_) => Self::Function,
             FixedOp::Relu
             | FixedOp::LeakyRelu(_)

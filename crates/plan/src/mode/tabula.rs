@@ -1,4 +1,4 @@
-//! Mode `tabula`.
+//! Tabula: layers computed ahead, so that the online phase is plaintext arithmetic, and lookups of values that are opened under masks.
 
 use lanner_network::Network;
 
@@ -6,7 +6,6 @@ use super::design::{Between, Design, Inexact, Layer, Rings, Rules};
 
 pub(super) const RULES: Rules = Rules { layer: Layer::Ahead, between: Between::Lookups };
 
-/// Tabula: layers computed ahead, so that the online phase is plaintext arithmetic, and lookups of values that are opened under masks.
 pub(super) static DESIGN: Design = Design {
     name: "tabula",
     inexact: Some(Inexact {

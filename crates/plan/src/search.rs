@@ -10,7 +10,7 @@
 use lanner_network::{FixedNode, FixedOp, Policy, PublicNetwork};
 
 use crate::lower::{OUTPUT, build_within};
-use crate::mode::{Kind, NodeDesign, WHOLE};
+use crate::mode::{Kind, NodeDesign, TRIED};
 use crate::{
     Choices, Designs, Estimate, Kernels, Limits, Link, Mode, PhaseEstimate, Plan, PlanError, Samples,
 };
@@ -139,7 +139,7 @@ impl Search<'_> {
     /// The better of the plans of one design.
     fn single(&self) -> Result<Planned, PlanError> {
         let [transfers, lookups] =
-            WHOLE.map(|mode| self.planned(&Choices { samples: self.samples, ..mode.into() }));
+            [TRIED[0], TRIED[1]].map(|mode| self.planned(&Choices { samples: self.samples, ..mode.into() }));
         match (transfers, lookups) {
             (Ok(transfers), Ok(lookups)) if lookups.price < transfers.price => Ok(lookups),
             (Err(_), Ok(lookups)) => Ok(lookups),
