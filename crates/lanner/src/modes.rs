@@ -30,3 +30,26 @@ pub(crate) fn roundings(of: impl Fn(&Mode) -> bool) -> Vec<&'static str> {
     let inexact = MODES.into_iter().filter(|mode| of(mode)).filter_map(Mode::inexact);
     std::iter::once("exact").chain(inexact.map(|rounding| rounding.name)).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::CompileOptions;
+
+    #[test]
+    fn every_mode_is_chosen_by_its_name_and_its_rounding() {
+        let listed = modes();
+        let mut chosen = Vec::new();
+        for entry in listed.as_array().unwrap() {
+            for rounding in entry["roundings"].as_array().unwrap() {
+                let [mode, rounding] =
+                    [&entry["name"], rounding].map(|name| name.as_str().unwrap().to_owned());
+                let options = CompileOptions { mode, rounding: Some(rounding), ..CompileOptions::default() };
+                options.check().unwrap();
+                chosen.push(options.mode().unwrap());
+            }
+        }
+        assert_eq!(chosen, MODES);
+    }
+}

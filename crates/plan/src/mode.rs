@@ -99,3 +99,29 @@ impl Mode {
         if let Self::Tabula(rounding) = self { rounding } else { lanner_tabula::Rounding::Exact }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_has_one_name_on_the_command_line_and_in_plans() {
+        for mode in MODES {
+            let written = serde_json::to_value(mode).unwrap();
+            let name = written.as_object().and_then(|object| object.keys().next());
+            assert_eq!(name.map(String::as_str).or(written.as_str()), Some(mode.name()));
+            assert_eq!(
+                MODES.iter().filter(|other| other.is_exact() && other.name() == mode.name()).count(),
+                1
+            );
+            assert_eq!(mode.is_exact(), mode.inexact().is_none());
+        }
+    }
+
+    #[test]
+    fn mixtures_are_held_against_modes_of_one_ring_that_take_any_network() {
+        assert!(TRIED[..2].iter().all(|mode| mode.design().rings == Rings::PowersOfTwo));
+        assert!(TRIED.iter().all(|mode| mode.is_exact() && MODES.contains(mode)));
+    }
+}
