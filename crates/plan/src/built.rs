@@ -55,7 +55,8 @@ impl Plan {
         for (number, (step, name)) in self.steps().zip(labels).enumerate() {
             // Steps are visited in order the first time.
             let first = visits.find(|visit| visit.action == Action::Step(number));
-            let first = first.ok_or_else(|| layer(&step.name, ProtocolError::Shape { what: "no visit" }))?;
+            let first = first
+                .ok_or_else(|| layer(&step.name, ProtocolError::WrongModel("a step is never visited")))?;
             let inputs = first.inputs.iter().map(|value| unrolled.types[*value]).collect();
             steps.push(BuiltStep {
                 name,
