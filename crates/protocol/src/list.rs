@@ -145,6 +145,10 @@ protocols! {
         /// The products of matrices of two values, by oblivious transfer.
         RingMatrixProduct(transfers::RingMatrixProduct) "ot.matrices",
     }
+    "the server's weights choose, bit by bit, so that a block-diagonal layer costs its blocks alone" => {
+        /// A block-diagonal linear layer, by oblivious transfer.
+        RingSparse(transfers::RingSparse) "ot.sparse",
+    }
     "smooth functions are polynomials on segments, found by oblivious transfers" => {
         /// A function of each element by polynomials on segments, by oblivious transfer.
         RingFunction(transfers::RingFunction) "ot.function",
