@@ -23,7 +23,7 @@ use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
 use lanner_tabula as tabula;
-use lanner_transfers::{RingSparse, Rounding};
+use lanner_transfers::{RingSparse, Rounding, SparseAhead};
 use lanner_yao as yao;
 
 pub use self::function::polynomials;
@@ -402,7 +402,10 @@ impl<'n> Planner<'n> {
         let node = &self.network.nodes()[index];
         let mode = self.choices.mode;
         if let Some(layer) = &self.sparse[index] {
-            return Ok(layer.clone().into());
+            return Ok(match self.mode(index) {
+                Mode::Tabula(_) => SparseAhead(layer.clone()).into(),
+                _ => layer.clone().into(),
+            });
         }
         if let Some(rounding) = mode.rounding() {
             let layer = self.coefficient_layer(index, shape, rounding)?;

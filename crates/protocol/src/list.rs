@@ -88,6 +88,8 @@ protocols! {
         CheetahLinear(cheetah::Linear) "cheetah.fc" | "cheetah.conv",
     }
     "computed ahead on a mask, so that online it is plaintext arithmetic" => {
+        /// A block-diagonal linear layer by oblivious transfer before the input is known, and in the clear on what is left.
+        SparseAhead(transfers::SparseAhead) "ot.sparse_ahead",
         /// A linear layer in a coefficient encoding before the input is known, and in the clear on what is left.
         DelphiLinear(delphi::Linear) "delphi.fc" | "delphi.conv",
     }

@@ -10,7 +10,7 @@ use lanner_step::{
     Samples, Server, SetUp, Sets, Shared, Spec, StepCost, Value, ValueType, Weights, transfer_sets,
 };
 use lanner_testkit::check_bits;
-use lanner_transfers::RingSparse;
+use lanner_transfers::{RingSparse, SparseAhead};
 use lanner_wire::{Reader, Writer, pack_bits, packed_len};
 use rand_core::Rng;
 
@@ -33,6 +33,8 @@ struct Layer {
     weights: Vec<i64>,
     bias: Vec<i64>,
     shared: Shared,
+    /// Whether it is computed ahead of time.
+    is_ahead: bool,
 }
 
 impl ModelParts for Layer {
@@ -55,6 +57,8 @@ struct Outcome {
     outputs: [Share; 2],
     flips: Vec<u8>,
     corrections: Vec<u8>,
+    /// What the client sent online.
+    online: Vec<u8>,
 }
 
 impl Layer {
@@ -70,7 +74,11 @@ impl Layer {
             *weight = end;
         }
         let bias = signed(shape.outputs().unwrap(), 1 << (bits - 2), rng);
-        Self { spec, weights, bias, shared: Shared::default() }
+        Self { spec, weights, bias, shared: Shared::default(), is_ahead: false }
+    }
+
+    fn ahead(self) -> Self {
+        Self { is_ahead: true, ..self }
     }
 
     fn with_samples(mut self, samples: usize) -> Self {
@@ -87,7 +95,12 @@ impl Layer {
     }
 
     fn built(&self) -> Box<dyn Built> {
-        self.spec.build(&Sets::new().unwrap()).unwrap()
+        let sets = Sets::new().unwrap();
+        if self.is_ahead {
+            SparseAhead(self.spec.clone()).build(&sets).unwrap()
+        } else {
+            self.spec.build(&sets).unwrap()
+        }
     }
 
     /// One run, whose bytes are held against the costs, and material against the memory.
@@ -110,10 +123,12 @@ impl Layer {
                 let request = client_step.request(end, &mut client).unwrap();
                 let asked = end.sent.len();
                 let (material, known) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
-                assert!(known.is_none() && end.sent.len() == asked);
                 let material = through(&*client_step, &material, memory.client_material);
-                let made = client_step.online(end, material, &inputs(shares[0])).unwrap();
-                (share(made), before..asked, asked)
+                let said = end.sent.len();
+                let made = share(client_step.online(end, material, &inputs(shares[0])).unwrap());
+                let known = known.map(|known| share(known).values() == made.values());
+                assert_eq!(known, self.is_ahead.then_some(true), "the client's share is known ahead of time");
+                (made, [before, asked], said)
             },
             |end| {
                 let mut server = Server::set_up(end, &set_up, rng(seed + 1)).unwrap();
@@ -129,16 +144,21 @@ impl Layer {
         let bytes = |sent: &[(lanner_wire::Kind, Vec<u8>)]| -> u64 {
             sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum()
         };
-        assert_eq!(bytes(&channels.0.sent[asked]), offline.request.client_bytes());
+        let [before, asked] = asked;
+        assert_eq!(bytes(&channels.0.sent[before..asked]), offline.request.client_bytes());
+        assert_eq!(bytes(&channels.0.sent[asked..said]), offline.answer.client_bytes());
         assert_eq!(bytes(&channels.0.sent[said..]), online.client_bytes());
         assert_eq!(bytes(&channels.1.sent[answered..]), offline.answer.server_bytes());
         assert_eq!((online.server_bytes(), online.rounds()), (0, 0));
-        let [flips, corrections] = [&channels.1.sent[answered], &channels.0.sent[said]];
+        let [flips, corrections] = [&channels.1.sent[answered], &channels.0.sent[asked]];
         assert_eq!([flips.0.0, corrections.0.0], [0x74; 2]);
+        let last = channels.0.sent.last().unwrap();
+        assert_eq!(last.0.0, if self.is_ahead { 0x44 } else { 0x74 });
         Outcome {
             outputs: [of_client, of_server],
             flips: flips.1.clone(),
             corrections: corrections.1.clone(),
+            online: last.1.clone(),
         }
     }
 
@@ -170,7 +190,8 @@ fn through<P>(step: &dyn DynStep<P>, material: &AnyState, length: u64) -> AnySta
         writer.into_bytes()
     };
     let bytes = encode(material);
-    assert_eq!(bytes.len() as u64, length);
+    // Keys are written as they are held, shares in as many bits as they have.
+    assert!((length / 16..=length).contains(&(bytes.len() as u64)), "{} of {length}", bytes.len());
     for length in [0, bytes.len() / 2, bytes.len() - 1] {
         assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
     }
@@ -218,6 +239,7 @@ fn random_layers_equal_the_convolution() {
         let samples = 1 << (below(3) - 1);
         let layer = Layer::new(&shape, [bits, weight_bits], rng).with_samples(samples);
         let shares = [0; 2].map(|_| edge_share(layer.ring(), layer.inputs(), rng));
+        let layer = if number % 2 == 1 { layer.ahead() } else { layer };
         layer.check([&shares[0], &shares[1]], 2 * number);
     }
 }
@@ -299,6 +321,22 @@ fn messages_are_uniform_whatever_weights_and_shares_are() {
 }
 
 #[test]
+fn what_is_left_to_send_online_is_uniform() {
+    let layer = Layer::new(&blocks(COUNT, 1, 1, [1, 1]), BITS, &mut rng(1)).ahead();
+    for value in [0, -1] {
+        let input = constant(layer.ring(), value, COUNT);
+        let runs = [40, 50].map(|seed| layer.run([&input, &input], seed));
+        let messages: Vec<&[u8]> = runs.iter().map(|run| run.online.as_slice()).collect();
+        assert_eq!(check_bits(&messages, &[BITS[0] as usize]), Ok(()), "{value}");
+        // A client whose mask is zero, and one that takes a mask twice.
+        let bare = pack_bits(constant(layer.ring(), value, 2 * COUNT).values(), BITS[0]);
+        assert!(check_bits(&[&bare], &[BITS[0] as usize]).is_err(), "{value}");
+        let other = layer.run([&constant(layer.ring(), value + 1, COUNT), &input], 40).online;
+        assert!(check_bits(&[&messages[..], &[&other]].concat(), &[BITS[0] as usize]).is_err(), "{value}");
+    }
+}
+
+#[test]
 fn shares_are_uniform_whatever_weights_and_inputs_are() {
     let mut layer = Layer::new(&blocks(COUNT, 1, 1, [1, 1]), BITS, &mut rng(1));
     layer.bias = vec![0; COUNT];
@@ -316,11 +354,16 @@ fn shares_are_uniform_whatever_weights_and_inputs_are() {
 #[test]
 fn nobody_knows_a_share_ahead_and_other_shapes_are_refused() {
     let layer = Layer::new(&blocks(4, 1, 1, [2, 2]), [24, 12], &mut rng(1));
-    assert_eq!(Protocol::from(layer.spec.clone()).name(), "ot.sparse");
+    let of_image = Protocol::from(layer.spec.clone());
+    assert_eq!(of_image.name(), "ot.sparse");
     for known in [Known::NOBODY, Known::SERVER, Known::CLIENT] {
         let input = ValueType::shared(layer.ring(), 16, known);
         assert_eq!(layer.spec.infer(&[input]).unwrap(), ValueType::shared(layer.ring(), 16, Known::NOBODY));
     }
+    let ahead = SparseAhead(layer.spec.clone());
+    let input = ValueType::shared(layer.ring(), 16, Known::SERVER);
+    assert_eq!(ahead.infer(&[input]).unwrap(), ValueType::shared(layer.ring(), 16, Known::CLIENT));
+    assert_eq!(Protocol::from(ahead).name(), "ot.sparse_ahead");
     assert!(layer.spec.infer(&[ValueType::shared(Ring::Pow2(25), 16, Known::SERVER)]).is_err());
     assert!(layer.spec.infer(&[ValueType::shared(layer.ring(), 15, Known::SERVER)]).is_err());
     let refused = |spec: RingSparse| spec.build(&Sets::new().unwrap()).is_err();

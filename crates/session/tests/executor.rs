@@ -19,11 +19,13 @@ use lanner_transfers::softmax::likeliest;
 use lanner_transfers::{DropGuard, Rounding};
 
 /// Every mode over primes, and every one over powers of two, whose outputs are exact.
-const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
-const OVER_POWERS: [Mode; 2] = [Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)];
+pub(crate) const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
+pub(crate) const OVER_POWERS: [Mode; 2] =
+    [Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)];
 
 /// Those whose outputs are near the reference's.
-const NEAR: [Mode; 2] = [Mode::Cheetah(Rounding::Faithful), Mode::Tabula(tabula::Rounding::Stochastic)];
+pub(crate) const NEAR: [Mode; 2] =
+    [Mode::Cheetah(Rounding::Faithful), Mode::Tabula(tabula::Rounding::Stochastic)];
 
 fn rng(seed: u8) -> Prg {
     Prg::new(Seed::from_bytes([seed; 16]))
@@ -209,7 +211,7 @@ fn referenced(network: &Network, samples: &[Vec<f32>]) -> (Vec<Vec<i64>>, Vec<Fi
 }
 
 /// Every mode tells logits and label of two predictions of one session, and the logits of three samples of one request.
-fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
+pub(crate) fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
     let (inputs, truth) = referenced(network, &samples[..3]);
     for &mode in modes {
         for (policy, count) in [(Policy::Logits, 2), (Policy::Label, 1)] {
@@ -274,7 +276,7 @@ fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: 
 }
 
 /// Every output is within the bound that is proved for the network, and labels differ only where the two largest scores are that near.
-fn check_near(network: &Network, samples: &[Vec<f32>], mode: Mode) {
+pub(crate) fn check_near(network: &Network, samples: &[Vec<f32>], mode: Mode) {
     let executor = FixedExecutor::new(network).unwrap();
     let inputs: Vec<Vec<i64>> =
         samples.iter().map(|s| network.public().input().quantize(s).unwrap()).collect();

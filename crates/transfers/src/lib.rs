@@ -82,7 +82,7 @@ pub use layer::Layer;
 pub use material::Material;
 pub use polynomials::{Factors, Polynomials};
 pub use preparation::Request;
-pub use sparse::RingSparse;
+pub use sparse::{RingSparse, SparseAhead};
 pub use step::{DropGuard, RingActivation, RingFunction, RingMatrixProduct, RingProduct, RingSquare};
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ pub(super) fn only_choices_take_transfers(plan: &Plan, built: &BuiltPlan) -> Res
     for (step, built) in plan.steps().zip(built.steps()) {
         let takes = built.needs()?.transfers != [0; 2];
         match step.protocol {
-            Protocol::DropGuard(_) | Protocol::RingSparse(_) => chosen = true,
+            Protocol::DropGuard(_) | Protocol::RingSparse(_) | Protocol::SparseAhead(_) => chosen = true,
             _ if takes => return Ok(false),
             _ => {}
         }

@@ -106,6 +106,16 @@ impl Matrices {
         Ok(Share::new(ring, biased.collect())?)
     }
 
+    /// The layer on plain values, without its bias.
+    ///
+    /// # Errors
+    /// None for a share of the layer's input.
+    pub(super) fn apply(&self, places: &Places, values: &Share) -> Result<Share> {
+        let sums = places.values(&summed(places, &self.products(places, values)));
+        let reduced = sums.iter().map(|sum| sum & mask(places.bits())).collect();
+        Ok(Share::new(Ring::Pow2(places.bits()), reduced)?)
+    }
+
     /// The products of the weights and this party's elements, modulo `2^64`.
     fn products(&self, places: &Places, share: &Share) -> Values {
         let (rows, width) = (places.rows(share), places.width());

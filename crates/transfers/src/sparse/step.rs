@@ -37,8 +37,13 @@ impl RingSparse {
         is_block_diagonal(shape)
     }
 
-    fn places(&self) -> Result<Places> {
+    pub(super) fn places(&self) -> Result<Places> {
         Places::new(&self.shape, self.samples, [self.bits, self.weight_bits])
+    }
+
+    /// The layer as both parties know it.
+    pub(super) fn layer(&self) -> Result<Layer> {
+        Ok(Layer { places: self.places()?, matrices: () })
     }
 }
 
@@ -63,23 +68,48 @@ impl Spec for RingSparse {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
-        Ok(Box::new(Layer { places: self.places()?, matrices: () }))
+        Ok(Box::new(self.layer()?))
     }
 }
 
 /// The layer as both parties know it, and as the server runs it with its weights.
-struct Layer<M = ()> {
-    places: Places,
-    matrices: M,
+pub(super) struct Layer<M = ()> {
+    pub(super) places: Places,
+    pub(super) matrices: M,
 }
 
 impl<M> Layer<M> {
-    fn check_input(&self, share: &Share) -> Result<()> {
+    pub(super) fn check_input(&self, share: &Share) -> Result<()> {
         if (share.ring(), share.len()) == (Ring::Pow2(self.places.bits()), self.places.inputs()) {
             Ok(())
         } else {
             Err(ProtocolError::Shape { what: "input share of a layer of blocks" })
         }
+    }
+}
+
+impl Layer {
+    /// The layer as the server runs it.
+    pub(super) fn with_weights(self, node: &str, model: &dyn ModelParts) -> Result<Layer<Arc<Matrices>>> {
+        let places = self.places;
+        let weights = model.weights(node, places.outputs_of_one())?;
+        let make = || Matrices::new(&places, weights.weight, weights.small_bias()?);
+        let matrices = model.shared().get_or(&("blocks", node, &places), weights.weight, make)?;
+        Ok(Layer { places, matrices })
+    }
+
+    /// The keys of the transfers that the client sends.
+    pub(super) fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<OfferedRows> {
+        let (transfers, _) = client.transfers()?;
+        OfferedRows::new(&mut Source::new(channel, transfers, true), self.places.transfers())
+    }
+}
+
+impl Layer<Arc<Matrices>> {
+    /// The choices and keys of the transfers that the server receives.
+    pub(super) fn request(&self, channel: &mut dyn Channel, server: &mut Server) -> Result<ChosenRows> {
+        let (transfers, _) = server.transfers()?;
+        ChosenRows::new(&mut Source::new(channel, transfers, false), self.places.transfers())
     }
 }
 
@@ -123,11 +153,7 @@ impl Built for Layer {
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let places = self.places;
-        let weights = model.weights(node, places.outputs_of_one())?;
-        let make = || Matrices::new(&places, weights.weight, weights.small_bias()?);
-        let matrices = model.shared().get_or(&("blocks", node, &places), weights.weight, make)?;
-        Ok(Box::new(Layer { places, matrices }))
+        Ok(Box::new(self.with_weights(node, model)?))
     }
 }
 
@@ -136,8 +162,7 @@ impl Step<Client> for Layer {
     type Material = Offers;
 
     fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<OfferedRows> {
-        let (transfers, _) = client.transfers()?;
-        OfferedRows::new(&mut Source::new(channel, transfers, true), self.places.transfers())
+        self.request(channel, client)
     }
 
     fn prepare(
@@ -176,8 +201,7 @@ impl Step<Server> for Layer<Arc<Matrices>> {
     type Material = Choices;
 
     fn request(&self, channel: &mut dyn Channel, server: &mut Server) -> Result<ChosenRows> {
-        let (transfers, _) = server.transfers()?;
-        ChosenRows::new(&mut Source::new(channel, transfers, false), self.places.transfers())
+        self.request(channel, server)
     }
 
     fn prepare(
