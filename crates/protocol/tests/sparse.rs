@@ -114,6 +114,7 @@ impl Layer {
         let server_step = self.built().server("layer", self).unwrap();
         let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);
         let nothing = || Inputs::new(vec![None]);
+        let is_ahead = self.is_ahead;
         let mut channels = End::pair();
         let ((of_client, asked, said), (of_server, answered)) = run(
             &mut channels,
@@ -127,7 +128,7 @@ impl Layer {
                 let said = end.sent.len();
                 let made = share(client_step.online(end, material, &inputs(shares[0])).unwrap());
                 let known = known.map(|known| share(known).values() == made.values());
-                assert_eq!(known, self.is_ahead.then_some(true), "the client's share is known ahead of time");
+                assert_eq!(known, is_ahead.then_some(true), "the client's share is known ahead of time");
                 (made, [before, asked], said)
             },
             |end| {
