@@ -13,7 +13,7 @@ use lanner_transfers::Rounding;
 use serde::Deserialize;
 
 use crate::estimate::link;
-use crate::{Error, ErrorKind, KernelTimes, Result, kernel_times};
+use crate::{Error, ErrorKind, KernelTimes, NamedInput, NamedOutput, Result, kernel_times};
 
 /// Digits of a probability where none are asked for.
 const USUAL_DIGITS: u32 = 2;
@@ -74,6 +74,10 @@ pub struct CompileOptions {
     pub named: Option<Vec<String>>,
     /// How a picture becomes an input: for the client, which applies it.
     pub image: Option<serde_json::Value>,
+    /// The original model's inputs, of which the graph's is made: for the client, which makes it.
+    pub inputs: Vec<NamedInput>,
+    /// The original model's outputs, of which the graph's is made: for the client, which takes it apart.
+    pub outputs: Vec<NamedOutput>,
     /// What a prediction may take. Clients have limits of their own.
     pub limits: LimitOptions,
     /// By what mode `auto` chooses.
@@ -102,6 +106,8 @@ impl Default for CompileOptions {
             classes: None,
             named: None,
             image: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
             limits: LimitOptions::default(),
             auto: AutoOptions::default(),
         }
