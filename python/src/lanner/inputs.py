@@ -231,7 +231,7 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     if place is not None:
         least, most = (np.broadcast_to(end, values.shape)[place] for end in entry.limits())
         if entry.named:
-            raise _named_outside(values, entry, place, (float(least), float(most)))
+            raise _named_outside(entry, place, (float(least), float(most)))
         of = "" if entry.features is None else f" of feature {place[entry.features.axis - len(entry.shape)]}"
         raise InputError(
             f"element {list(place)} is outside the accepted range{of} [{least:.6g}, {most:.6g}]",
@@ -256,9 +256,7 @@ def _only_name(entry: InputDescription, where: str) -> str:
     return entry.named[0].name
 
 
-def _single(
-    values: Mapping[str, NDArray[np.float32]], entry: InputDescription, where: str
-) -> NDArray[np.float32]:
+def _single(values: Mapping[str, NDArray[np.float32]], entry: InputDescription, where: str) -> NDArray[np.float32]:
     """The array of a model with one input: `x`, or the input's own name."""
     found = values.get(_ONLY, values.get(entry.name))
     if found is None:
@@ -268,9 +266,7 @@ def _single(
     return found
 
 
-def _named_outside(
-    values: NDArray[np.float32], entry: InputDescription, place: tuple[int, ...], limits: tuple[float, float]
-) -> InputError:
+def _named_outside(entry: InputDescription, place: tuple[int, ...], limits: tuple[float, float]) -> InputError:
     """The error of a number that is not accepted, by the input whose it is."""
     index = int(np.ravel_multi_index(place[1:], entry.shape))
     named, part = next((each, part) for each, part in parts_of(entry.named) if index < part.stop)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
 from lanner.capacity import LIKE_THE_TABLES, Machine
@@ -133,7 +133,8 @@ class Model:
         if self._reference is not None:
             return self._reference.logits(batch)
         with native_errors():
-            return interruptible(lambda: self.native.float(batch)) / self._factors.astype(np.float32)
+            scores = interruptible(lambda: self.native.float(batch))
+        return (scores / self._factors).astype(np.float32)
 
     def predict_fixed(self, x: Given) -> NDArray[np.float64]:
         """The logits of the exact fixed-point reference, which a secure prediction equals up to `secure_error`.
@@ -331,7 +332,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         imported = _import(model, given, options.get("output"), replace(frame, gains=gains))
     if description is not None:
         description.check_shape(imported.input_shape)
-    document = chosen.document(imported)
+    document = chosen.document(imported.policy.output, imported.classes, imported.named, imported.outputs)
     _check_graph(imported, chosen.name, document)
     tracer = options.get("tracer")
     traces = None if tracer is None else tracer.over(samples)

@@ -1,9 +1,9 @@
 """Inputs and outputs by name: how the arrays of a sample are one vector, which is what is computed on, and back.
 
-A model with several inputs, or with one of integers that are looked up, has one secret vector: its parts in the order of
-the file. A number is one element, times a public factor that brings parts of different sizes together. An index, such as
-a token's, is a row of zeros with a one at its place, which the client makes: looking it up is a product with a matrix.
-Of two choices one element is enough, 0 or 1.
+A model with several inputs, or with one of integers that are looked up, has one secret vector: its parts in the order
+of the file. A number is one element, times a public factor that brings parts of different sizes together. An index,
+such as a token's, is a row of zeros with a one at its place, which the client makes: looking it up is a product with a
+matrix. Of two choices one element is enough, 0 or 1.
 """
 
 from __future__ import annotations
@@ -143,9 +143,18 @@ class NamedOutput:
 
 #: The type of an array by the name that the Open Inference Protocol has for it.
 TYPES: Mapping[str, type[np.generic]] = {
-    **{"FP16": np.float16, "FP32": np.float32, "FP64": np.float64, "BOOL": np.bool_},
-    **{"INT8": np.int8, "INT16": np.int16, "INT32": np.int32, "INT64": np.int64},
-    **{"UINT8": np.uint8, "UINT16": np.uint16, "UINT32": np.uint32, "UINT64": np.uint64},
+    "FP16": np.float16,
+    "FP32": np.float32,
+    "FP64": np.float64,
+    "BOOL": np.bool_,
+    "INT8": np.int8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "UINT8": np.uint8,
+    "UINT16": np.uint16,
+    "UINT32": np.uint32,
+    "UINT64": np.uint64,
 }
 
 

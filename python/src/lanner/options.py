@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -20,13 +20,11 @@ from lanner.errors import native_errors
 from lanner.images import ImageDescription
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document, parse_bytes
+from lanner.named import NamedInput, NamedOutput
 from lanner.network import LOOPBACK, Network, read_network
 from lanner.option import Flag, Option, declared, document_of
 from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
 from lanner.tracing import Tracer
-
-if TYPE_CHECKING:
-    from lanner.onnx import ImportedModel
 
 #: Modes that take every network. In ``auto`` the planner chooses, for the whole and for each layer.
 INTERACTIVE_MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
@@ -123,8 +121,8 @@ class CompileKeywords(TypedDict, total=False):
     shape: Annotated[
         str | Mapping[str, int | Sequence[int]] | None,
         Option(
-            "Sizes that the file leaves open: of an input's axes, ``{\"x\": (1, 3, 320, 320)}`` or "
-            "``\"x=1x3x320x320\"``, or of axes by their names, ``{\"height\": 320}`` or ``\"height=320,width=320\"``.",
+            'Sizes that the file leaves open: of an input\'s axes, ``{"x": (1, 3, 320, 320)}`` or '
+            '``"x=1x3x320x320"``, or of axes by their names, ``{"height": 320}`` or ``"height=320,width=320"``.',
             flag=Flag(
                 "sizes that the file leaves open: of an input, NAME=1x3x320x320, or of axes by name, "
                 "height=320,width=320",
@@ -137,7 +135,7 @@ class CompileKeywords(TypedDict, total=False):
         str | Sequence[str] | Mapping[str, ArrayLike] | None,
         Option(
             "Inputs of the file that are the owner's constants, such as a sample rate or a layer's first state: "
-            "``{\"sr\": 16000}``. One number is that of every element.",
+            '``{"sr": 16000}``. One number is that of every element.',
             flag=Flag(
                 "an input that is the owner's constant, as in sr=16000 or state=F.npy; may be repeated",
                 metavar="NAME=VALUE|F.npy",
@@ -484,19 +482,26 @@ class CompileOptions:
         """The model's name on the server."""
         return self.chosen.get("name") or ""
 
-    def document(self, imported: ImportedModel | None = None) -> str:
+    def document(
+        self,
+        output: str | None = None,
+        named: Sequence[str] | None = None,
+        inputs: Sequence[NamedInput] = (),
+        outputs: Sequence[NamedOutput] = (),
+    ) -> str:
         """The options as the JSON text that the native compiler takes; what was not given is left to it.
 
-        `imported` is the network whose end says what is told, and whose file names classes, inputs and outputs.
+        Args:
+            output: The output policy that follows from the network's end; that of the options where it is None.
+            named: The names that the network's file gives its classes.
+            inputs: The file's inputs, where the network's is made of them.
+            outputs: The file's outputs, where the network's is made of them.
         """
         document = document_of(OPTIONS, self.chosen)
-        if imported is None:
-            return json.dumps(document)
-        document["output"] = imported.policy.output
-        if imported.classes is not None:
-            document["named"] = list(imported.classes)
-        document["inputs"] = [each.document() for each in imported.named]
-        document["outputs"] = [each.document() for each in imported.outputs]
+        document |= {} if output is None else {"output": output}
+        document |= {} if named is None else {"named": list(named)}
+        document |= {"inputs": [each.document() for each in inputs]} if inputs else {}
+        document |= {"outputs": [each.document() for each in outputs]} if outputs else {}
         return json.dumps(document)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-
 from lanner.cli.arguments import csv_header
 from lanner.errors import MisuseError
 from lanner.extras import require

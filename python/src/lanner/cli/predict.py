@@ -155,7 +155,7 @@ def _result_of(prediction: Prediction) -> dict[str, object]:
         "classes": _joined(prediction.class_names),
         "probability": prediction.probability,
         "best": _joined(prediction.top),
-        "logits": _numbers(prediction.logits, prediction.shape),
+        "logits": _named(prediction.logits, prediction.shape),
         "values": _named(prediction.values, prediction.shape),
         "saturated": _counted(prediction.saturated),
     }

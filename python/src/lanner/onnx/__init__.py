@@ -59,7 +59,16 @@ def survey_file(source: object, wanted: str | None = None, frame: Frame | None =
     return survey_model(load_proto(source), wanted, frame)
 
 
-__all__ = ["Frame", "ImportedModel", "Survey", "check_graph", "export_torch", "import_model", "lower_model", "survey_file"]
+__all__ = [
+    "Frame",
+    "ImportedModel",
+    "Survey",
+    "check_graph",
+    "export_torch",
+    "import_model",
+    "lower_model",
+    "survey_file",
+]
 
 #: Importing these modules registers their lowerings.
 FAMILIES = (

@@ -10,10 +10,10 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from lanner.errors import ModelError
+from lanner.errors import ModelError, UnsupportedOpError
 from lanner.named import NamedInput, parts_of
 from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.contents import constant_nodes
+from lanner.onnx.contents import bodies, constant_nodes, read_inside
 from lanner.onnx.frame import Frame, open_sizes
 from lanner.onnx.lookup import Lookup
 from lanner.onnx.node import Node
@@ -23,7 +23,7 @@ from lanner.onnx.opaque import InferredShapes
 #: The name of the vector that several inputs are parts of.
 _VECTOR = "inputs"
 
-_DATATYPES = {
+_DATATYPES: dict[int, str] = {
     onnx.TensorProto.FLOAT: "FP32",
     onnx.TensorProto.BOOL: "BOOL",
     **{kind: onnx.TensorProto.DataType.Name(kind) for kind in INTEGERS},
@@ -62,18 +62,14 @@ class Entry:
         return np.moveaxis(values, 0, self.batch)
 
 
-def free_inputs(graph: onnx.GraphProto, constants: Iterable[str], needed: Iterable[onnx.NodeProto]) -> list[str]:
-    """The names of the inputs that are no constants and that a node reads, in the file's order."""
-    held, nodes = set(constants), list(needed)
-    read = {name for node in nodes for name in node.input} | {
-        name for node in nodes for attribute in node.attribute for name in _read_inside(attribute.g)
-    }
+def free_inputs(
+    graph: onnx.GraphProto, constants: Iterable[str], needed: Iterable[onnx.NodeProto], scores: Iterable[str]
+) -> list[str]:
+    """The names of the inputs that are no constants and that a node reads, or the end, in the file's order."""
+    held, read = set(constants), set(scores)
+    for node in needed:
+        read.update(node.input, *map(read_inside, bodies(node)))
     return [entry.name for entry in graph.input if entry.name not in held and entry.name in read]
-
-
-def _read_inside(graph: onnx.GraphProto) -> set[str]:
-    names = {name for node in graph.node for name in node.input} | {entry.name for entry in graph.output}
-    return names.union(*(_read_inside(attribute.g) for node in graph.node for attribute in node.attribute))
 
 
 def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, alone: bool) -> Entry:
@@ -95,8 +91,9 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
     named = NamedInput(info.name, _DATATYPES[kind], shape)
     if kind != onnx.TensorProto.FLOAT:
-        choices = _choices(info.name, proto, kind == onnx.TensorProto.BOOL)
-        named = replace(named, choices=choices)
+        named = replace(named, choices=_choices(info.name, proto, kind == onnx.TensorProto.BOOL))
+        if named.choices is None:
+            _check_whole(info, proto.graph)
     if named.choices is None and not alone:
         named = replace(named, factor=frame.factors.get(info.name, 1.0))
     return Entry(named, batch, batched)
@@ -206,6 +203,36 @@ def _choices(name: str, proto: onnx.ModelProto, of_truth: bool) -> int | None:
     return min(rows) if rows else 2 if asked else None
 
 
+def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
+    """Check that integers are computed with as numbers are, up to where they are cast to floats.
+
+    What casts them to other integers changes none of them, and hands them on.
+
+    Raises:
+        UnsupportedOpError: Naming the first operator that rounds, or asks for something else than numbers.
+    """
+    whole = {info.name}
+    for node in graph.node:
+        if not whole.intersection(node.input) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
+            continue
+        if node.op_type not in _OF_NUMBERS or node.domain not in ("", "ai.onnx"):
+            raise _of_another_type(info, graph, node)
+        if node.op_type == "Cast":
+            node.op_type = "Identity"
+            del node.attribute[:]
+        whole.update(node.output)
+
+
+#: Operators that make of whole numbers what they make of the same numbers as floats.
+_OF_NUMBERS = frozenset(
+    (
+        *("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Split", "Concat"),
+        *("Expand", "Tile", "Pad", "Cast", "Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Clip", "Relu"),
+        *("ReduceSum", "ReduceMax", "ReduceMin", "MatMul", "Gemm", "ArgMax"),
+    )
+)
+
+
 def _depending(graph: onnx.GraphProto) -> set[str]:
     """The tensors that depend on an input that is no constant."""
     constants = {tensor.name for tensor in graph.initializer}
@@ -223,7 +250,9 @@ def _depth(node: onnx.NodeProto, graph: onnx.GraphProto) -> set[int]:
 
 
 def _casts_to_truth(node: onnx.NodeProto) -> bool:
-    return node.op_type == "Cast" and any(entry.name == "to" and entry.i == onnx.TensorProto.BOOL for entry in node.attribute)
+    return node.op_type == "Cast" and any(
+        entry.name == "to" and entry.i == onnx.TensorProto.BOOL for entry in node.attribute
+    )
 
 
 def _casts_to_float(node: onnx.NodeProto) -> bool:
@@ -233,12 +262,16 @@ def _casts_to_float(node: onnx.NodeProto) -> bool:
     )
 
 
-def _of_another_type(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> Exception:
+def _of_another_type(
+    info: onnx.ValueInfoProto, graph: onnx.GraphProto, reader: onnx.NodeProto | None = None
+) -> UnsupportedOpError:
     kind = info.type.WhichOneof("value") or "tensor_type"
     shown = onnx.TensorProto.DataType.Name(info.type.tensor_type.elem_type) if kind == "tensor_type" else kind
-    reader = next((node for node in graph.node if info.name in node.input), onnx.NodeProto(op_type="the graph"))
+    if reader is None:
+        reader = next((node for node in graph.node if info.name in node.input), onnx.NodeProto(op_type="the graph"))
     return Node(reader, []).unsupported(
         f"input {info.name}",
-        f"is of type {shown.removesuffix('_type')}; tensors of floats, integers or truth values are needed",
+        f"is of type {shown.removesuffix('_type')}; tensors of floats are needed, or of integers or truth values that "
+        "are looked up, compared or cast to floats",
         "export the model with such an input",
     )

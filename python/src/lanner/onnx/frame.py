@@ -1,11 +1,11 @@
-"""What an owner says of a file beside its operators: sizes that it leaves open, inputs that are constants, and outputs."""
+"""What an owner says of a file beside its operators: open sizes, inputs that are constants, and outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -27,7 +27,7 @@ class Frame:
         sizes: Sizes that the file leaves open.
         fixed: Inputs that are the owner's constants.
         outputs: The outputs to compute; empty for the only one.
-        samples: The shapes of the calibration's arrays by input, the one array's under ``""``, for what refusals advise.
+        samples: The shapes of the calibration's arrays by input, the one array's under ``""``, for refusals' advice.
         factors: What inputs' numbers are multiplied with, by the input's name.
         gains: What outputs' values are multiplied with, by the output's name.
     """
@@ -64,8 +64,11 @@ class Frame:
         for name, value in self.fixed.items():
             _fix(proto.graph, name, value)
         if self.sizes or self.fixed:
-            # They may state what was open.
+            # They may state what was open, or what is otherwise now.
             del proto.graph.value_info[:]
+            for entry in proto.graph.output:
+                for side in list(entry.type.tensor_type.shape.dim)[1:]:
+                    side.Clear()
 
 
 def read_sizes(given: str | Sequence[str] | Sizes | None) -> dict[str, int | tuple[int, ...]]:
@@ -77,11 +80,10 @@ def read_sizes(given: str | Sequence[str] | Sizes | None) -> dict[str, int | tup
     if given is None:
         return {}
     if isinstance(given, Mapping):
-        pairs = [(name, size) for name, size in given.items()]
-    else:
-        texts = [given] if isinstance(given, str) else given
-        pairs = [_pair(part) for text in texts for part in text.split(",")]
-    return {str(name): _size(str(name), size) for name, size in pairs}
+        return {str(name): _size(str(name), size) for name, size in given.items()}
+    texts = [given] if isinstance(given, str) else given
+    pairs = (_pair(part) for text in texts for part in text.split(","))
+    return {name: _size(name, size) for name, size in pairs}
 
 
 def read_fixed(
@@ -101,7 +103,9 @@ def read_fixed(
     for text in [given] if isinstance(given, str) else given:
         name, sign, value = text.partition("=")
         if not sign or not name or not value:
-            raise MisuseError(f"{text!r} is not NAME=VALUE", where="--fix", fix="write --fix sr=16000 or --fix sr=F.npy")
+            raise MisuseError(
+                f"{text!r} is not NAME=VALUE", where="--fix", fix="write --fix sr=16000 or --fix sr=F.npy"
+            )
         found[name] = _loaded(Path(value)) if value.endswith(".npy") else value
     return found
 
@@ -131,7 +135,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _size(name: str, given: object) -> int | tuple[int, ...]:
-    sides = given.split("x") if isinstance(given, str) else given if isinstance(given, Sequence) else [given]
+    sides: Sequence[Any] = given.split("x") if isinstance(given, str) else [given]
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        sides = given
     try:
         sizes = tuple(int(side) for side in sides)
     except (TypeError, ValueError):
@@ -173,16 +179,12 @@ def _set_sizes(entry: onnx.ValueInfoProto, sizes: Sequence[int]) -> None:
     shown = "x".join(side.dim_param or str(side.dim_value or "?") for side in entry.type.tensor_type.shape.dim)
     if len(sizes) != len(sides):
         given = "x".join(map(str, sizes))
-        raise MisuseError(f"input {entry.name} has axes {shown}, and {given} is of others", where="--shape", fix=_WRITTEN)
+        raise MisuseError(
+            f"input {entry.name} has axes {shown}, and {given} is of others", where="--shape", fix=_WRITTEN
+        )
     batch = len(sizes) == len(entry.type.tensor_type.shape.dim)
     for index, (side, size) in enumerate(zip(sides, sizes, strict=True)):
-        if side.HasField("dim_value") and side.dim_value > 0 and side.dim_value != size:
-            raise MisuseError(
-                f"axis {index} of input {entry.name} is {side.dim_value} in the file, and not {size}",
-                where="--shape",
-                fix=f"its axes are {shown}",
-            )
-        if batch and index == 0 and size == 1 and not side.dim_value:
+        if batch and index == 0 and size == 1:
             # Samples are computed one at a time, however many the file takes at once.
             continue
         side.dim_value = size
@@ -210,9 +212,9 @@ def _fix(graph: onnx.GraphProto, name: str, value: NDArray[np.generic] | str) ->
         array = np.full([side or 1 for side in sides], array)
     fits = array.ndim == len(sides) and all(side in (0, size) for side, size in zip(sides, array.shape, strict=True))
     if not fits:
-        shown = tuple(side.dim_param or side.dim_value or "?" for side in tensor.shape.dim)
+        told = ", ".join(side.dim_param or str(side.dim_value or "?") for side in tensor.shape.dim)
         raise MisuseError(
-            f"input {name} has shape {shown}, and the constant {array.shape}".replace("'", ""),
+            f"input {name} has shape ({told}), and the constant {array.shape}",
             where="--fix",
             fix="give an array of its shape, or one number for every element",
         )
@@ -247,7 +249,7 @@ def open_sizes(entry: onnx.ValueInfoProto, batch: int, samples: Mapping[str, tup
     """
     sides = list(entry.type.tensor_type.shape.dim)
     found = samples.get(entry.name, samples.get("", ()))
-    sizes = list(found[:batch]) + [1] + list(found[batch:]) if len(found) == len(sides) - 1 else list(found)
+    sizes = [*found[:batch], 1, *found[batch:]] if len(found) == len(sides) - 1 else list(found)
     known = sizes if len(sizes) == len(sides) else [0] * len(sides)
     of = [(side, known[axis]) for axis, side in enumerate(sides) if axis != batch and side.dim_value < 1]
     if all(side.dim_param for side, _ in of):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,8 +55,9 @@ def load_proto(source: object) -> onnx.ModelProto:
     return converted
 
 
-def export_torch(  # noqa: ANN401 - torch is not a dependency
-    module: Any, sample: Mapping[str, NDArray[np.float32]]
+def export_torch(
+    module: Any,  # noqa: ANN401 - torch is not a dependency
+    sample: Mapping[str, NDArray[np.float32]],
 ) -> onnx.ModelProto:
     """Export a torch module that maps one batch to one tensor.
 
@@ -96,7 +97,9 @@ def _arguments(sample: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
     import torch
 
     whole = {name: bool((values == np.rint(values)).all()) for name, values in sample.items()}
-    return {name: torch.from_numpy(values.astype(np.int64) if whole[name] else values) for name, values in sample.items()}
+    return {
+        name: torch.from_numpy(values.astype(np.int64) if whole[name] else values) for name, values in sample.items()
+    }
 
 
 def _read(path: Path) -> onnx.ModelProto:

@@ -89,9 +89,7 @@ def _rows(graph: GraphBuilder, rows: Wire, weight: NDArray[np.float32]) -> Wire:
     return graph.transpose(graph.reshape(image, (weight.shape[1], rows.shape[0])), (1, 0))
 
 
-def follow(
-    node: Node, inputs: Sequence[object], opsets: Sequence[onnx.OperatorSetIdProto]
-) -> dict[str, Lookup] | None:
+def follow(node: Node, inputs: Sequence[object], opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, Lookup] | None:
     """What an operator makes of what is looked up, where that is looked up again; None where it is not.
 
     Args:
@@ -127,7 +125,8 @@ def follows_moved(node: Node, inputs: Sequence[object]) -> Lookup | None:
 def _gathered(data: object, lookup: Lookup, output: str) -> dict[str, Lookup] | None:
     if not isinstance(data, np.ndarray) or lookup.table.ndim != 1 or lookup.table.dtype.kind not in "iu":
         return None
-    places = np.where(lookup.table < 0, lookup.table + len(data), lookup.table)
+    asked = lookup.table.astype(np.int64)
+    places = np.where(asked < 0, asked + len(data), asked)
     # The client's choices end where the smallest table does.
     beyond = (places < 0) | (places >= len(data))
     table = data[np.where(beyond, 0, places)]

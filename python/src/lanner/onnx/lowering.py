@@ -20,6 +20,7 @@ from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
+from lanner.onnx.contents import bodies, read_inside
 from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.entries import Entry, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
@@ -140,7 +141,8 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     ends = refusals.attempt(lambda: find_ends(graph, constants, wanted, frame.outputs)) or []
     sinks = ends or [find_end(graph, name, constants) for name in _float_outputs(graph)]
-    names = free_inputs(graph, constants, _ancestors(graph.node, *(end.scores for end in sinks)))
+    scores = [end.scores for end in sinks]
+    names = free_inputs(graph, constants, _ancestors(graph.node, *scores), scores)
     entries = []
     values: dict[str, Value | Lookup | Opaque] = dict(constants)
     for info in graph.input:
@@ -148,8 +150,8 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
             entry = refusals.attempt(partial(read_entry, info, proto, frame, alone=len(names) == 1))
             entries += [] if entry is None else [entry]
             values[info.name] = Opaque()
-    if not names:
-        refusals.attempt(_raise_no_input)
+    if not names and scores:
+        refusals.note(_independent(scores[0]))
     builder = GraphBuilder("", ())
     if names and len(entries) == len(names):
         builder, placed = place(entries)
@@ -165,10 +167,6 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     return Survey(walk.steps, refusals.reasons, model, refusals.error())
 
 
-def _raise_no_input() -> None:
-    raise ModelError("the model has no input that its output depends on", fix="check the model")
-
-
 def _finish(
     walk: _Walk, entries: Sequence[Entry], ends: Sequence[End], wanted: str | None, frame: Frame
 ) -> ImportedModel:
@@ -178,7 +176,8 @@ def _finish(
         if wire == walk.builder.input:
             raise ModelError("the network does nothing with its input", where=end.scores, fix="check the model")
         check_end(end, wire, walk.values)
-    outputs, head = (), ends[0].head
+    outputs: tuple[NamedOutput, ...] = ()
+    head = ends[0].head
     if len(ends) == 1:
         wire = wires[0]
         policy = choose_policy(head, wire.size, wanted, Form.of(wire.shape, walk.builder.input.shape))
@@ -203,9 +202,7 @@ def _finish(
     )
 
 
-def _joined(
-    builder: GraphBuilder, frame: Frame, wires: Sequence[Wire]
-) -> tuple[tuple[NamedOutput, ...], Wire]:
+def _joined(builder: GraphBuilder, frame: Frame, wires: Sequence[Wire]) -> tuple[tuple[NamedOutput, ...], Wire]:
     """Several outputs one after another in one vector, each times its factor."""
     outputs = tuple(
         NamedOutput(name, wire.shape, frame.gains.get(name, 1.0))
@@ -277,10 +274,11 @@ class _Walk:
         if holds_integers(value):
             fix = "export the model with a DequantizeLinear at its end"
             raise UnsupportedOpError("the scores are quantised integers", where=name, fix=fix)
-        if value.axis or any(value.merged):
+        if any(value.merged):
             what = f"the scores are of shape {value.batch_shape}, and samples must come first"
             raise UnsupportedOpError(what, where=name, fix="let a Transpose of the samples to the front end the model")
-        return value
+        # Where the batch is says nothing of one sample.
+        return value.plain()
 
     def _end(self, node: Node, logits: str, wanted: str | None) -> None:
         """Check a final operator."""
@@ -419,7 +417,7 @@ def _ancestors(nodes: Iterable[onnx.NodeProto], *outputs: str) -> list[onnx.Node
     needed, chosen = set(outputs), []
     for node in reversed(list(nodes)):
         if needed.intersection(node.output):
-            needed.update(node.input)
+            needed.update(node.input, *map(read_inside, bodies(node)))
             chosen.append(_with_used_outputs(node, needed))
     return chosen[::-1]
 

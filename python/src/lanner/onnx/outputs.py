@@ -20,9 +20,7 @@ _MAP = "ZipMap"
 _LABELS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.STRING)
 
 
-def find_ends(
-    graph: onnx.GraphProto, constants: Constants, wanted: str | None, names: Sequence[str] = ()
-) -> list[End]:
+def find_ends(graph: onnx.GraphProto, constants: Constants, wanted: str | None, names: Sequence[str] = ()) -> list[End]:
     """The ends of the outputs that the owner names, or of the one that is computed where none is named.
 
     Raises:
