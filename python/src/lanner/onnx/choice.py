@@ -55,7 +55,7 @@ def lower_where(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("IsNaN", "IsInf")
 def lower_is_nan(node: Node, graph: GraphBuilder) -> NDArray[np.bool_]:
-    """Lower ``IsNaN`` and ``IsInf``: values that are computed in private are finite, but where a mask hides a whole row.
+    """Lower ``IsNaN`` and ``IsInf``: private values are finite, but where a mask hides a whole row.
 
     Returns:
         Shape (1, *x), or with the batch's 1 where x has it.

@@ -215,6 +215,8 @@ class _Walk:
         if holds_integers(value):
             fix = "export the model with a DequantizeLinear at its end"
             raise UnsupportedOpError("the scores are quantised integers", where=name, fix=fix)
+        if value.is_column:
+            return value.plain()
         if value.axis or any(value.merged):
             what = f"the scores are of shape {value.batch_shape}, and samples must come first"
             raise UnsupportedOpError(what, where=name, fix="let a Transpose of the samples to the front end the model")

@@ -26,7 +26,7 @@ from lanner.onnx.selection import along, pick, tile
 #: A constant that is as much below the largest of its row is a mask, for which scores hardly make up.
 MASKING = 1000.0
 
-#: Of a row whose constants are all below this, float32 keeps nothing of the scores: all of its positions weigh the same.
+#: Of a row whose constants are all below this, float32 keeps nothing of the scores: its positions weigh the same.
 ABSORBING = -1e9
 
 #: Exponentials this far below the largest are less than a unit of any output: 2^-28.
