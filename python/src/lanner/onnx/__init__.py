@@ -8,7 +8,9 @@ from __future__ import annotations
 from lanner.onnx import (
     activation,
     arithmetic,
+    attention,
     blocks,
+    choice,
     conv,
     conv_transpose,
     einsum,
@@ -72,6 +74,19 @@ __all__ = [
 
 #: Importing these modules registers their lowerings.
 FAMILIES = (
-    *(activation, arithmetic, blocks, conv, conv_transpose, einsum, exponentials, extremum, gemm, movement),
+    *(
+        activation,
+        arithmetic,
+        attention,
+        blocks,
+        choice,
+        conv,
+        conv_transpose,
+        einsum,
+        exponentials,
+        extremum,
+        gemm,
+        movement,
+    ),
     *(normalization, pad, pool, quantized, recurrent, reduction, resize, scikit, shape, smooth),
 )

@@ -15,21 +15,6 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
             yield from all_graphs(inner)
 
 
-def bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    """The graphs that are attributes of a node."""
-    return [
-        inner
-        for attribute in node.attribute
-        for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs)
-    ]
-
-
-def read_inside(graph: onnx.GraphProto) -> set[str]:
-    """The names that a graph's nodes and outputs read, and those of graphs within: some are of the graph around it."""
-    names = {name for node in graph.node for name in node.input} | {entry.name for entry in graph.output}
-    return names.union(*(read_inside(inner) for node in graph.node for inner in bodies(node)))
-
-
 def constant_nodes(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
     """The tensors that the graph's own ``Constant`` nodes hold, by name."""
     return {

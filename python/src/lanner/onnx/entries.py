@@ -13,7 +13,8 @@ from onnx import helper, numpy_helper
 from lanner.errors import ModelError, UnsupportedOpError
 from lanner.named import NamedInput, parts_of
 from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.contents import bodies, constant_nodes, read_inside
+from lanner.onnx.bodies import names_read
+from lanner.onnx.contents import constant_nodes
 from lanner.onnx.frame import Frame, open_sizes
 from lanner.onnx.lookup import Lookup
 from lanner.onnx.node import Node
@@ -68,7 +69,7 @@ def free_inputs(
     """The names of the inputs that are no constants and that a node reads, or the end, in the file's order."""
     held, read = set(constants), set(scores)
     for node in needed:
-        read.update(node.input, *map(read_inside, bodies(node)))
+        read.update(names_read(node))
     return [entry.name for entry in graph.input if entry.name not in held and entry.name in read]
 
 

@@ -134,7 +134,11 @@ def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
 
 
 def _convert(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    opset = next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0)
+    opset = next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), None)
+    if opset is None:
+        # Files of other domains alone, as converters of trees write them, have no operator of ONNX's own.
+        proto.opset_import.add(domain="", version=OLDEST_OPSET)
+        return proto
     if opset > onnx.defs.onnx_opset_version():
         raise ModelError(
             f"opset {opset} is newer than this onnx package, which knows {onnx.defs.onnx_opset_version()}",

@@ -19,14 +19,15 @@ from lanner.named import NamedInput, NamedOutput
 from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
+from lanner.onnx.bodies import is_opened, names_read, opened
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
-from lanner.onnx.contents import bodies, read_inside
 from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.entries import Entry, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
+from lanner.onnx.infinite import Origins
 from lanner.onnx.lookup import Lookup, follow, follows_moved
-from lanner.onnx.node import Node
+from lanner.onnx.node import Node, NotFiniteError
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_ends
 from lanner.onnx.quantized import holds_integers, lower_integers
@@ -249,6 +250,7 @@ class _Walk:
         self._refusals = refusals
         self._made: dict[str, Wire | Opaque] = {}
         self._shapes = InferredShapes(proto)
+        self._origins = Origins()
         self._batch_size = BatchSize(proto.opset_import, free=not _has_one_sample(proto.graph, values))
 
     def lower_to(self, end: End, wanted: str | None) -> None:
@@ -296,6 +298,9 @@ class _Walk:
 
     def _lower(self, proto: onnx.NodeProto) -> None:
         """Lower a node, or note why it is refused: stand-ins for its outputs let what is behind it be looked at."""
+        if is_opened(proto):
+            self._open(proto)
+            return
         given = [self._value(name, proto) for name in proto.input]
         if any(isinstance(value, Lookup) for value in given) and self._looks_up(proto, given):
             return
@@ -314,6 +319,18 @@ class _Walk:
             outputs = [shape_of(self.values.get(name)) for name in proto.output]
             self.steps.append(Step(node, outcome, [shape_of(value) for value in inputs], outputs))
 
+    def _open(self, proto: onnx.NodeProto) -> None:
+        """Lower the body of a branch or a loop in its place."""
+        inner = opened(proto, self.values, self._batch_size.changing)
+        node = Node(proto, [])
+        while (following := self._refusals.attempt(lambda: next(inner, None), node)) is not None:
+            self._lower(following)
+        missing = [name for name in proto.output if name and name not in self.values]
+        if missing:
+            self.values.update({name: self._shapes.stand_in(name) for name in missing})
+            outputs = [shape_of(self.values.get(name)) for name in proto.output]
+            self.steps.append(Step(node, Outcome.REFUSED, [], outputs))
+
     def _computed(self, node: Node) -> tuple[Outcome, dict[str, Any]]:
         """A node's outputs by name, and whether they are constants or lowered.
 
@@ -323,6 +340,7 @@ class _Walk:
         folded = fold(node, self.proto.opset_import)
         if folded is not None:
             self._batch_size.follow(node, folded)
+            self._origins.follow(node, folded)
             return Outcome.CONSTANT, dict(folded)
         lowering = _lowering_of(node)
         self._batch_size.check(node)
@@ -331,7 +349,10 @@ class _Walk:
         self.builder.enter(node.name)
         if any(map(holds_integers, node.inputs)):
             lowering = partial(lower_integers, lowering=lowering)
-        lowered = lower_anywhere(node, self.builder, lowering)
+        try:
+            lowered = lower_anywhere(node, self.builder, lowering)
+        except NotFiniteError as error:
+            raise self._origins.named(error, node) from None
         values = lowered if isinstance(lowered, tuple) else (lowered,)
         return Outcome.RUNS, {
             name: value for name, value in zip(node.proto.output, values, strict=False) if name and value is not None
@@ -417,7 +438,7 @@ def _ancestors(nodes: Iterable[onnx.NodeProto], *outputs: str) -> list[onnx.Node
     needed, chosen = set(outputs), []
     for node in reversed(list(nodes)):
         if needed.intersection(node.output):
-            needed.update(node.input, *map(read_inside, bodies(node)))
+            needed.update(names_read(node))
             chosen.append(_with_used_outputs(node, needed))
     return chosen[::-1]
 
