@@ -12,8 +12,8 @@ from onnx import helper, numpy_helper
 
 from lanner.errors import ModelError, UnsupportedOpError
 from lanner.named import NamedInput, parts_of
-from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.bodies import names_read
+from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.frame import Frame, open_sizes
 from lanner.onnx.lookup import Lookup
