@@ -28,12 +28,12 @@ from lanner.interrupts import interruptible
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
-from lanner.named import Given, factor_for
+from lanner.named import Given, largest
 from lanner.network import LOOPBACK, Network
 from lanner.option import takes
 from lanner.options import OPTIONS, CompileKeywords, CompileOptions
 from lanner.precision import PrecisionWarning, Reached
-from lanner.reference import OnnxReference, reference_of
+from lanner.reference import OnnxReference, measure, reference_of
 
 if TYPE_CHECKING:
     from lanner.onnx import Frame, ImportedModel
@@ -326,10 +326,9 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     frame = frame_of(options, given)
     imported = _import(model, given, options.get("output"), frame)
     samples = as_batch(given, input_of(imported), "calibration")
-    if len(imported.outputs) > 1 and (reference := reference_of(imported)) is not None:
-        # The file's outputs share one unit, so each is brought to the same size.
-        gains = dict(zip(frame.outputs, map(factor_for, reference.largest(samples)), strict=True))
-        imported = _import(model, given, options.get("output"), replace(frame, gains=gains))
+    measured = measure(imported, frame, samples)
+    if measured is not frame:
+        imported = _import(model, given, options.get("output"), measured)
     if description is not None:
         description.check_shape(imported.input_shape)
     document = chosen.document(imported.policy.output, imported.classes, imported.named, imported.outputs)
@@ -451,8 +450,8 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
 
     frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"))
     by_name = samples if isinstance(samples, dict) else {"": samples}
-    factors = {name: factor_for(float(np.abs(values).max(initial=0))) for name, values in by_name.items()}
-    return replace(frame, samples={name: values.shape for name, values in by_name.items()}, factors=factors)
+    shapes = {name: values.shape for name, values in by_name.items()}
+    return replace(frame, samples=shapes, largest={name: largest(values) for name, values in by_name.items()})
 
 
 def input_of(imported: ImportedModel) -> InputDescription:

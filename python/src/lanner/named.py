@@ -204,6 +204,11 @@ def split_outputs(outputs: Sequence[NamedOutput], vector: Sequence[float]) -> di
     }
 
 
+def largest(values: NDArray[np.float32]) -> float:
+    """The largest magnitude of some numbers, 0 of none."""
+    return float(np.abs(values).max(initial=0))
+
+
 def factor_for(largest: float) -> float:
     """The power of two that brings numbers up to `largest` to between a half and one."""
     if not (math.isfinite(largest) and largest > 0):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanner.extras import is_installed
-from lanner.named import decode_inputs
+from lanner.named import decode_inputs, factor_for, largest
 
 if TYPE_CHECKING:
     import onnx
 
-    from lanner.onnx import ImportedModel
+    from lanner.onnx import Frame, ImportedModel
 
 
 class OnnxReference:
@@ -42,7 +43,7 @@ class OnnxReference:
 
     def largest(self, x: NDArray[np.float32]) -> list[float]:
         """The largest magnitude of each output on samples."""
-        return [float(np.abs(values).max()) for values in self._by_output(x)]
+        return [largest(values) for values in self._by_output(x)]
 
     def _by_output(self, x: NDArray[np.float32]) -> list[NDArray[np.float32]]:
         """Each output's values, shape (n, size)."""
@@ -71,6 +72,27 @@ class OnnxReference:
             return {entries[0].named.name: x}
         arrays = decode_inputs(self._model.named, x)
         return {entry.named.name: entry.with_batch(arrays[entry.named.name]) for entry in entries}
+
+
+def measure(model: ImportedModel, frame: Frame, samples: NDArray[np.float32]) -> Frame:
+    """What the samples say of several outputs, which share one unit, and of scores that a private mask is added to.
+
+    Returns:
+        The same frame where nothing is asked, or there is no onnxruntime.
+    """
+    if len(model.outputs) > 1 and (reference := reference_of(model)) is not None:
+        frame = replace(frame, gains=dict(zip(frame.outputs, map(factor_for, reference.largest(samples)), strict=True)))
+    if model.masked and (reference := reference_of(replace(model, logits=model.masked))) is not None:
+        # A position that is masked must weigh nothing beside any other, whatever its score.
+        bounds = {
+            name: 4.0 * most + _HIDDEN for name, most in zip(model.masked, reference.largest(samples), strict=True)
+        }
+        frame = replace(frame, bounds=bounds)
+    return frame
+
+
+#: Exponentials this far below the largest are less than a unit of any output: 2^-28.
+_HIDDEN = 20.0
 
 
 def reference_of(model: ImportedModel) -> OnnxReference | None:

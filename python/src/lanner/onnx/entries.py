@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from lanner.errors import ModelError, UnsupportedOpError
-from lanner.named import NamedInput, parts_of
+from lanner.named import NamedInput, factor_for, parts_of
 from lanner.onnx.bodies import names_read
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.frame import Frame, open_sizes
-from lanner.onnx.lookup import Lookup
+from lanner.onnx.lookup import Lookup, of_input
 from lanner.onnx.node import Node
 from lanner.onnx.number_types import INTEGERS
 from lanner.onnx.opaque import InferredShapes
@@ -92,11 +92,11 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
     named = NamedInput(info.name, _DATATYPES[kind], shape)
     if kind != onnx.TensorProto.FLOAT:
-        named = replace(named, choices=_choices(info.name, proto, kind == onnx.TensorProto.BOOL))
+        named = replace(named, choices=_choices(info.name, proto, frame, kind == onnx.TensorProto.BOOL))
         if named.choices is None:
             _check_whole(info, proto.graph)
     if named.choices is None and not alone:
-        named = replace(named, factor=frame.factors.get(info.name, 1.0))
+        named = replace(named, factor=factor_for(frame.largest.get(info.name, 1.0)))
     return Entry(named, batch, batched)
 
 
@@ -173,35 +173,62 @@ def _value(entry: Entry, part: Wire) -> Wire | Lookup:
     if named.choices is None:
         return source
     kind = helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, named.datatype))
-    return Lookup.of_input(source, named.shape, named.choices, kind)
+    return of_input(source, named.shape, named.choices, kind)
 
 
-def _choices(name: str, proto: onnx.ModelProto, of_truth: bool) -> int | None:
-    """How many values an element may have: the rows of the smallest table that it is looked up in, or two."""
+def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) -> int | None:
+    """How many values an element may have, None where it is a number.
+
+    They are the rows of the smallest table that it is looked up in. Where it is compared alone, they reach to the
+    largest number that it is compared with, and to the largest of the samples, and are two at least.
+    """
     if of_truth:
         return 2
-    graph = proto.graph
-    shapes = InferredShapes(proto).shapes
-    secret = _depending(graph)
-    rows, asked, seen, pending = set[int](), False, {name}, [name]
+    constants = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
+    rows, asked = set[int](), set[int]()
+    for node, read in _readers(name, proto.graph):
+        if node.op_type == "Gather":
+            rows |= _rows_of_table(node, proto)
+        elif node.op_type == "OneHot" and node.input[0] == read:
+            rows |= _depth(node, constants)
+        elif node.op_type in _QUESTIONS or _casts_to_truth(node):
+            asked |= {2, *_compared(node, constants)}
+    if rows or not asked:
+        return min(rows, default=None)
+    return max(*asked, int(frame.largest.get(name, 0)) + 1)
+
+
+def _readers(name: str, graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto, str]]:
+    """The nodes that read an input's elements, or what is a function of each of them, and what they read."""
+    seen, pending = {name}, [name]
     while pending:
         read = pending.pop()
         for node in graph.node:
             if read not in node.input:
                 continue
-            if node.op_type == "Gather" and node.input[1] == read and node.input[0] not in secret:
-                table = shapes.get(node.input[0], ())
-                axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
-                rows |= {table[axis]} if table else set()
-            elif node.op_type == "OneHot" and node.input[0] == read:
-                rows |= _depth(node, graph)
-            elif node.op_type in _CARRIERS:
-                asked |= node.op_type in _QUESTIONS or _casts_to_truth(node)
-                fresh = [output for output in node.output if output not in seen]
-                if not _casts_to_float(node):
-                    pending += fresh
-                    seen.update(fresh)
-    return min(rows) if rows else 2 if asked else None
+            yield node, read
+            if node.op_type in _CARRIERS and not _casts_to_float(node):
+                pending += [output for output in node.output if output not in seen]
+                seen.update(node.output)
+
+
+def _rows_of_table(node: onnx.NodeProto, proto: onnx.ModelProto) -> set[int]:
+    """The rows of the constant that a Gather picks from."""
+    table = InferredShapes(proto).shapes.get(node.input[0], ())
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
+    return {table[axis]} if table and node.input[0] not in _depending(proto.graph) else set()
+
+
+def _compared(node: onnx.NodeProto, held: Mapping[str, onnx.TensorProto]) -> set[int]:
+    """One more than the largest number that a node compares with."""
+    if node.op_type not in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"):
+        return set()
+    values = [numpy_helper.to_array(held[name]) for name in node.input if name in held]
+    return {int(value.max()) + 1 for value in values if value.size and 0 <= value.max() < _MOST_CHOICES}
+
+
+#: More choices than any vocabulary has.
+_MOST_CHOICES = 1 << 20
 
 
 def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
@@ -244,8 +271,7 @@ def _depending(graph: onnx.GraphProto) -> set[str]:
     return found
 
 
-def _depth(node: onnx.NodeProto, graph: onnx.GraphProto) -> set[int]:
-    held = {tensor.name: tensor for tensor in graph.initializer} | constant_nodes(graph)
+def _depth(node: onnx.NodeProto, held: Mapping[str, onnx.TensorProto]) -> set[int]:
     tensor = held.get(node.input[1])
     return set() if tensor is None else {int(np.ravel(numpy_helper.to_array(tensor))[0])}
 

@@ -28,16 +28,18 @@ class Frame:
         fixed: Inputs that are the owner's constants.
         outputs: The outputs to compute; empty for the only one.
         samples: The shapes of the calibration's arrays by input, the one array's under ``""``, for refusals' advice.
-        factors: What inputs' numbers are multiplied with, by the input's name.
+        largest: The largest magnitude of the calibration's arrays, likewise.
         gains: What outputs' values are multiplied with, by the output's name.
+        bounds: How far below 0 a private mask must be that is added to a tensor, by the tensor's name.
     """
 
     sizes: Sizes = field(default_factory=dict)
     fixed: Mapping[str, NDArray[np.generic] | str] = field(default_factory=dict)
     outputs: Sequence[str] = ()
     samples: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    factors: Mapping[str, float] = field(default_factory=dict)
+    largest: Mapping[str, float] = field(default_factory=dict)
     gains: Mapping[str, float] = field(default_factory=dict)
+    bounds: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -182,11 +184,7 @@ def _set_sizes(entry: onnx.ValueInfoProto, sizes: Sequence[int]) -> None:
         raise MisuseError(
             f"input {entry.name} has axes {shown}, and {given} is of others", where="--shape", fix=_WRITTEN
         )
-    batch = len(sizes) == len(entry.type.tensor_type.shape.dim)
-    for index, (side, size) in enumerate(zip(sides, sizes, strict=True)):
-        if batch and index == 0 and size == 1:
-            # Samples are computed one at a time, however many the file takes at once.
-            continue
+    for side, size in zip(sides, sizes, strict=True):
         side.dim_value = size
 
 

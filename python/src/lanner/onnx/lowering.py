@@ -26,7 +26,7 @@ from lanner.onnx.entries import Entry, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
 from lanner.onnx.infinite import Origins
-from lanner.onnx.lookup import Lookup, follow, follows_moved
+from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves
 from lanner.onnx.node import Node, NotFiniteError
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_ends
@@ -36,6 +36,9 @@ from lanner.onnx.registry import Lowering, Value, find_lowering
 from lanner.onnx.split import split_classifiers
 from lanner.onnx.steps import Outcome, Share, Step, shape_of
 from lanner.onnx.unknown import check_embedding, unknown
+
+#: How far below 0 a private mask is where nothing is known of the scores that it is added to.
+_BOUND = 64.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class ImportedModel:
         graph: The float graph up to the logits, with the score 0 before them where the policy has two classes.
         logits: The names of the ONNX tensors that hold the logits: one, or of several outputs each one's.
         outputs: The file's outputs, where several are computed.
+        masked: The tensors that a private mask is added to.
         policy: What a client learns of them.
         classes: The names that the file gives its classes, if any.
         operators: How often each ONNX operator is on the way from the input to the output.
@@ -63,6 +67,7 @@ class ImportedModel:
     graph: FloatGraph
     logits: tuple[str, ...]
     outputs: tuple[NamedOutput, ...]
+    masked: tuple[str, ...]
     policy: Policy
     classes: tuple[str, ...] | None
     operators: Counter[str]
@@ -159,7 +164,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
         values |= placed
     if ends and entries and wanted is None and len(ends) == 1 and _shows_values(proto, entries, ends[0]):
         ends = refusals.attempt(lambda: find_ends(graph, constants, "value", frame.outputs)) or []
-    walk = _Walk(proto, builder, values, refusals)
+    walk = _Walk(proto, builder, values, refusals, frame)
     for taken in ends or sinks:
         walk.lower_to(taken, wanted)
     model = None
@@ -196,6 +201,7 @@ def _finish(
         graph=lowered,
         logits=tuple(end.scores for end in ends),
         outputs=outputs,
+        masked=tuple(walk.masked),
         policy=policy,
         classes=head.classes if len(ends) == 1 else None,
         operators=walk.operators,
@@ -241,6 +247,7 @@ class _Walk:
         builder: GraphBuilder,
         values: dict[str, Value | Lookup | Opaque],
         refusals: Refusals,
+        frame: Frame,
     ) -> None:
         self.proto = proto
         self.builder = builder
@@ -248,7 +255,9 @@ class _Walk:
         self.operators: Counter[str] = Counter()
         self.steps: list[Step] = []
         self._refusals = refusals
-        self._made: dict[str, Wire | Opaque] = {}
+        self._made: dict[tuple[str, float | None], Wire | Opaque] = {}
+        self.masked: list[str] = []
+        self._frame = frame
         self._shapes = InferredShapes(proto)
         self._origins = Origins()
         self._batch_size = BatchSize(proto.opset_import, free=not _has_one_sample(proto.graph, values))
@@ -302,9 +311,10 @@ class _Walk:
             self._open(proto)
             return
         given = [self._value(name, proto) for name in proto.input]
-        if any(isinstance(value, Lookup) for value in given) and self._looks_up(proto, given):
+        if any(isinstance(value, Indices | Bits) for value in given) and self._looks_up(proto, given):
             return
-        inputs = [self._materialised(name, value) for name, value in zip(proto.input, given, strict=True)]
+        bound = self._bound(proto, given)
+        inputs = [self._materialised(name, value, bound) for name, value in zip(proto.input, given, strict=True)]
         node = Node(proto, [None if isinstance(value, Opaque) else value for value in inputs])
         blind = any(isinstance(value, Opaque) for value in inputs)
         if blind and follows_from_shapes(node.operator, inputs):
@@ -360,44 +370,61 @@ class _Walk:
 
     def _looks_up(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None]) -> bool:
         """Whether a node's output is what is looked up of an index again, and noted."""
-        node = Node(proto, [value.stand_in if isinstance(value, Lookup) else None for value in given])
+        node = Node(proto, [value.stand_in if isinstance(value, Indices | Bits) else None for value in given])
         if proto.op_type in ("Shape", "Size"):
             return False
-        found = self._refusals.attempt(lambda: follow(node, given, self.proto.opset_import), node)
-        moved = follows_moved(node, given)
-        if not found and moved is not None:
-            found = self._refusals.attempt(lambda: self._moved(proto, given, moved), node)
-        if not found:
+        self.builder.enter(node.name)
+        bits = moves(node, given)
+        try:
+            found = follow(node, given, self.proto.opset_import, self.builder)
+            if found is None and bits is not None:
+                found = self._moved(proto, given, bits)
+        except ModelError:
+            # What cannot be computed for every choice may be for the values themselves.
+            found = None
+        if found is None:
             return False
-        self.values.update(found)
+        self.values[next(filter(None, proto.output))] = found
         self.operators[node.operator] += 1
-        shapes = [shape_of(value.stand_in) for value in found.values()]
+        shapes = [shape_of(found.stand_in)]
         self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in node.inputs], shapes))
         return True
 
     def _moved(
-        self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None], moved: Lookup
-    ) -> dict[str, Lookup] | None:
-        """Bits in other places; None where the node is not one that moves them alone."""
-        others = [value for value in given[1:] if value is not None]
-        if not all(isinstance(value, np.ndarray) for value in others):
+        self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None], bits: Bits
+    ) -> Lookup | None:
+        """Bits in other places; None where they share the batch's axis there."""
+        node = Node(proto, [bits.source, *given[1:]])  # type: ignore[list-item]
+        node = replace(node, for_two=self._batch_size.for_two(node))
+        moved = lower_anywhere(node, self.builder, _lowering_of(node))
+        if not isinstance(moved, Wire) or any(moved.merged):
             return None
-        node = Node(proto, [moved.source, *given[1:]])  # type: ignore[list-item]
-        self.builder.enter(node.name)
-        lowered = lower_anywhere(node, self.builder, _lowering_of(node))
-        if not isinstance(lowered, Wire) or any(lowered.merged):
-            return None
-        return {proto.output[0]: replace(moved, source=lowered, shape=lowered.shape)}
+        pair = moved_pair(node, bits, given[1:], self.proto.opset_import, moved)
+        return None if pair is None else Bits(moved, pair)
 
-    def _materialised(self, name: str, value: Value | Lookup | Opaque | None) -> Value | Opaque | None:
+    def _bound(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None]) -> float | None:
+        """How far below 0 a private mask must be that a node adds to scores; None where it adds none."""
+        if proto.op_type != "Add" or not any(isinstance(value, Bits) and value.masks for value in given):
+            return None
+        scores = next((name for name, value in zip(proto.input, given, strict=True) if isinstance(value, Wire)), None)
+        if scores is None:
+            return None
+        self.masked.append(scores)
+        return self._frame.bounds.get(scores, _BOUND)
+
+    def _materialised(
+        self, name: str, value: Value | Lookup | Opaque | None, bound: float | None = None
+    ) -> Value | Opaque | None:
         """What is looked up as a value of the network, made once for all who read it."""
-        if not isinstance(value, Lookup):
+        if not isinstance(value, Indices | Bits):
             return value
-        if name not in self._made:
+        key = (name, bound)
+        if key not in self._made:
             self.builder.enter(name)
-            made = self._refusals.attempt(lambda: value.materialised(self.builder))
-            self._made[name] = made if made is not None else Opaque(value.stand_in.with_batch(1))
-        return self._made[name]
+            make = partial(value.materialised, bound=bound) if isinstance(value, Bits) else value.materialised
+            made = self._refusals.attempt(lambda: make(self.builder))
+            self._made[key] = made if made is not None else Opaque(value.stand_in.with_batch(1))
+        return self._made[key]
 
     def _value(self, name: str, proto: onnx.NodeProto) -> Value | Lookup | Opaque | None:
         if not name:
