@@ -200,7 +200,7 @@ def as_batch(values: Arrays, entry: InputDescription, where: str = "input") -> N
         InputError: If a shape is neither the sample's nor a batch of it, where both are named, or an array is missing.
     """
     if entry.named:
-        coded = entry.shape != _own_shape(entry) or len(entry.named) > 1
+        coded = entry.shape != own_shape(entry) or len(entry.named) > 1
         if coded and not isinstance(values, Mapping) and values.ndim > 0 and values.shape[1:] == entry.shape:
             return values
         if not isinstance(values, Mapping):
@@ -291,19 +291,29 @@ def _read_source(path: Path, csv_header: bool | None) -> Source:
 
 
 def _read_json(path: Path) -> Arrays:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read as JSON ({why(error)})", where=str(path), fix=_JSON) from None
+    return read_json(text, str(path))
+
+
+def read_json(text: str, where: str) -> Arrays:
     """Lists of numbers, or an object of them by name.
 
     Raises:
         InputError: If it is something else.
     """
-    fix = "give an object of lists of numbers by input name, or one list"
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read as JSON ({why(error)})", where=str(path), fix=fix) from None
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"cannot be read as JSON ({why(error)})", where=where, fix=_JSON) from None
     if isinstance(document, dict):
-        return {str(name): _listed(values, f"{path}, {name}", fix) for name, values in document.items()}
-    return _listed(document, str(path), fix)
+        return {str(name): _listed(values, f"{where}, {name}", _JSON) for name, values in document.items()}
+    return _listed(document, where, _JSON)
+
+
+_JSON = "give an object of lists of numbers by input name, or one list"
 
 
 def _listed(values: object, where: str, fix: str) -> NDArray[np.float32]:
@@ -326,7 +336,7 @@ def _each_row(path: Path, manifest: Manifest) -> Iterator[Sample]:
     """The samples of a ``.npy`` file, which stays on the disk but for those at hand."""
     entry = manifest.input
     values = _load_numpy(path, lazily=True)
-    if isinstance(values, dict) or values.shape == _own_shape(entry):
+    if isinstance(values, dict) or values.shape == own_shape(entry):
         values = np.asarray(values)[np.newaxis]
     for start in range(0, max(len(values), 1), ROWS):
         where = str(path) if start == 0 else f"{path}, from row {start}"
@@ -336,7 +346,7 @@ def _each_row(path: Path, manifest: Manifest) -> Iterator[Sample]:
             yield Sample(str(path), index, sample)
 
 
-def _own_shape(entry: InputDescription) -> tuple[int, ...]:
+def own_shape(entry: InputDescription) -> tuple[int, ...]:
     """The shape of one sample as a user gives it."""
     return entry.named[0].shape if len(entry.named) == 1 else entry.shape
 
@@ -397,7 +407,7 @@ def fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> 
         shown = ", ".join(each.name for each in entry.named)
         fix = f"give {shown} by name: a .npz or .json file"
         raise InputError(f"rows have no names, and the model has {len(entry.named)} inputs", where=where, fix=fix)
-    shape = _own_shape(entry)
+    shape = own_shape(entry)
     size = math.prod(shape)
     if rows.shape[1] != size:
         raise InputError(

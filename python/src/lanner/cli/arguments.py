@@ -21,7 +21,7 @@ from lanner.progress import SetUpWatch
 from lanner.trust import Trust, parse_address
 
 #: What holds inputs, for help texts.
-KINDS = "a .npy, .npz, .csv, .png or .jpg file, or a folder of such files"
+KINDS = "a .npy, .npz, .json, .csv, .png or .jpg file, or a folder of such files"
 
 
 def add_csv_option(parser: argparse.ArgumentParser) -> None:

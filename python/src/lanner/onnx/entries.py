@@ -18,7 +18,7 @@ from lanner.onnx.contents import constant_nodes
 from lanner.onnx.frame import Frame, open_sizes
 from lanner.onnx.lookup import Lookup, of_input
 from lanner.onnx.node import Node
-from lanner.onnx.number_types import INTEGERS
+from lanner.onnx.number_types import INTEGERS, is_mask
 from lanner.onnx.opaque import InferredShapes
 
 #: The name of the vector that several inputs are parts of.
@@ -182,7 +182,7 @@ def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) ->
     They are the rows of the smallest table that it is looked up in. Where it is compared alone, they reach to the
     largest number that it is compared with, and to the largest of the samples, and are two at least.
     """
-    if of_truth:
+    if of_truth or is_mask(name, proto.graph):
         return 2
     constants = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
     rows, asked = set[int](), set[int]()

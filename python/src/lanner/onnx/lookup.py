@@ -20,6 +20,7 @@ from lanner.errors import ModelError
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import fold
 from lanner.onnx.node import Node
+from lanner.onnx.number_types import MASKING
 from lanner.onnx.selection import broadcast
 
 #: Operators that work on each element alone.
@@ -39,9 +40,6 @@ _MOVEMENTS = frozenset(
 
 #: Operators that give elements another shape, and leave their order.
 _VIEWS = frozenset(("Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand", "Identity"))
-
-#: Numbers below the negative of this are a mask's, which scores hardly make up for.
-MASKING = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
