@@ -148,7 +148,7 @@ def test_files_of_arrays_by_name_are_inputs(
 ) -> None:
     arrays, path = first(tokens(2, seed=11), 2), tmp_path / f"words{suffix}"
     if suffix == ".npz":
-        np.savez(path, **arrays)
+        np.savez(path, ids=arrays["ids"], mask=arrays["mask"], kinds=arrays["kinds"])
     else:
         path.write_text(json.dumps({name: values.tolist() for name, values in arrays.items()}))
     told = command("predict", server.address, path, *server.pin, "--model", "words").document
