@@ -285,7 +285,7 @@ class _Walk:
         if holds_integers(value):
             fix = "export the model with a DequantizeLinear at its end"
             raise UnsupportedOpError("the scores are quantised integers", where=name, fix=fix)
-        if any(value.merged):
+        if any(value.merged) and not value.is_column:
             what = f"the scores are of shape {value.batch_shape}, and samples must come first"
             raise UnsupportedOpError(what, where=name, fix="let a Transpose of the samples to the front end the model")
         # Where the batch is says nothing of one sample.
