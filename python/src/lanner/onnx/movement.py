@@ -145,9 +145,9 @@ def lower_gather(node: Node, graph: GraphBuilder) -> Wire:
     listed = [int(index) for index in np.ravel(indices)]
     if not listed or not all(-side <= index < side for index in listed):
         raise node.unsupported("input 1", f"is {listed}; indices below {side} are needed")
-    if indices.ndim == 0 and len(x.shape) == 1:
-        raise node.unsupported("input 1", "is a scalar, which leaves no axis; gather a list of one index")
     picked = pick(graph, x, axis, [index % side for index in listed])
+    if indices.ndim == 0 and len(x.shape) == 1:
+        return picked.as_column()
     return graph.reshape(picked, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
