@@ -81,7 +81,8 @@ def _loop(node: Node, known: _Known) -> Iterator[onnx.NodeProto]:
         if at >= MAX_STEPS or at * len(body.node) > MAX_NODES:
             raise node.unsupported("the condition", f"lets it run for more than {at} steps")
         prefix = f"{node.name}/{at}/"
-        numbers = {f"{prefix}step": np.array(at, np.int64), f"{prefix}goes": np.array(True)}
+        # No tensor of the body goes by such a name.
+        numbers = {f"{prefix}#step": np.array(at, np.int64), f"{prefix}#goes": np.array(True)}
         for name, value in numbers.items():
             yield helper.make_node("Constant", [], [name], name, value=numpy_helper.from_array(value))
         copy = _Copy(body, prefix, [*numbers, *states])
@@ -161,15 +162,18 @@ class _Copy:
             name = names[tensor.name]
             self.nodes.append(helper.make_node("Constant", [], [name], name, value=tensor))
         names.update({name: prefix + name for node in body.node for name in node.output if name})
-        needed = {entry.name for entry in body.output}
-        kept = []
-        for node in reversed(body.node):
-            if needed.intersection(node.output):
-                needed |= names_read(node)
-                kept.append(node)
-        for node in reversed(kept):
-            self.nodes.append(_renamed(node, names, prefix))
+        self.nodes += [_renamed(node, names, prefix) for node in _needed(body)]
         self.outputs = [names.get(entry.name, entry.name) for entry in body.output]
+
+
+def _needed(body: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """The nodes that a body's outputs depend on."""
+    needed, kept = {entry.name for entry in body.output}, []
+    for node in reversed(body.node):
+        if needed.intersection(node.output):
+            needed |= names_read(node)
+            kept.append(node)
+    return kept[::-1]
 
 
 def _renamed(node: onnx.NodeProto, names: Mapping[str, str], prefix: str) -> onnx.NodeProto:
