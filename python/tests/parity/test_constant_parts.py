@@ -209,12 +209,8 @@ def test_values_are_finite(operator: str) -> None:
         made("Where", ["well", "a", "zero"], "t"),
     ]
     model = around(nodes, opset=20, zero=np.float32(7.0))
-    network = compiled(model)
-    assert (
-        not [step for step in network.debug(samples(model)[:1]).steps if "Where" in str(step)]
-        if hasattr(network.debug, "steps")
-        else True
-    )
+    compiled(model)
+    assert "MulConstant" not in import_model(model).graph.document
 
 
 TRIANGLE = np.tri(TOKENS, WIDTH, dtype=bool)
@@ -332,7 +328,7 @@ def loop(count: str, condition: str, *, scan: bool = False, stops: bool = False)
     [("three", "", False), ("three", "yes", True), ("", "yes", True), ("zero", "", False)],
 )
 def test_a_loop_of_a_known_number_of_steps_is_unrolled(count: str, condition: str, *, stops: bool) -> None:
-    constants = {"half": np.float32(0.5), "one": np.array(1), "zero": np.array(0)}
+    constants: dict[str, Any] = {"half": np.float32(0.5), "one": np.array(1), "zero": np.array(0)}
     model = around([loop(count, condition, stops=stops)], three=np.array(3), yes=np.array(True), **constants)
     compiled(model)
 
@@ -358,7 +354,7 @@ ATTENTION: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", ATTENTION)
 def test_attention_is_taken_apart(name: str, *, flat: bool) -> None:
     attributes, constants = ATTENTION[name]
-    heads = {"q_num_heads": 2, "kv_num_heads": 2} if flat else {}
+    heads: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2} if flat else {}
     node = helper.make_node("Attention", ["q", "q", "a", *constants], ["t"], name="t", **attributes, **heads)
     nodes = [made("Mul", ["a", "two"], "q"), node]
     if not flat:
@@ -370,7 +366,7 @@ def test_attention_is_taken_apart(name: str, *, flat: bool) -> None:
             made("Transpose", ["o"], "back", perm=[0, 2, 1, 3]),
             made("Reshape", ["back", "whole"], "t"),
         ]
-    sides = {"heads": np.array([0, 0, 2, -1]), "whole": np.array([0, 0, -1])}
+    sides: dict[str, Any] = {"heads": np.array([0, 0, 2, -1]), "whole": np.array([0, 0, -1])}
     compiled(around(nodes, opset=23, two=np.float32(2.0), **sides, **constants))
 
 
@@ -379,7 +375,8 @@ def test_heads_share_keys_and_values() -> None:
         made("MatMul", ["a", "narrow"], "k"),
         helper.make_node("Attention", ["a", "k", "k"], ["t"], name="t", q_num_heads=2, kv_num_heads=1),
     ]
-    compiled(around(nodes, opset=23, **random_weights(4, narrow=(WIDTH, WIDTH // 2))))
+    narrow = random_weights(4, narrow=(WIDTH, WIDTH // 2))["narrow"]
+    compiled(around(nodes, opset=23, narrow=narrow))
 
 
 def column(*nodes: onnx.NodeProto, **constants: Any) -> onnx.ModelProto:  # noqa: ANN401 - arrays
