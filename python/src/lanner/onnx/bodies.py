@@ -15,7 +15,6 @@ from onnx import helper, numpy_helper
 
 from lanner.errors import UnsupportedOpError
 from lanner.onnx.node import Node
-from lanner.onnx.opaque import Opaque
 
 #: Operators whose body takes their place.
 OPENED = ("If", "Loop")
@@ -40,6 +39,11 @@ def names_read(node: onnx.NodeProto) -> set[str]:
 def is_opened(proto: onnx.NodeProto) -> bool:
     """Whether a node is a branch or a loop whose body may take its place."""
     return proto.op_type in OPENED and proto.domain in ("", "ai.onnx")
+
+
+def ways(proto: onnx.NodeProto) -> list[str]:
+    """The inputs that choose a branch, or how often a loop runs."""
+    return [name for name in proto.input[: 1 if proto.op_type == "If" else 2] if name]
 
 
 def opened(
@@ -137,8 +141,8 @@ class _Known:
         if name in self._changing:
             raise self._refused(role, "depends on the size of the batch; samples are computed one at a time")
         if not isinstance(value, np.ndarray):
-            told = "cannot be computed" if isinstance(value, Opaque) and value.of_shapes else "depends on the input"
-            raise self._refused(role, f"{told}; only the branches and steps that a constant chooses are supported")
+            what = "depends on the input; only the branches and steps that a constant chooses are supported"
+            raise self._refused(role, what)
         return value
 
     def _refused(self, role: str, reason: str) -> UnsupportedOpError:
