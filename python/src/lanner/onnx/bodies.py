@@ -15,7 +15,6 @@ from onnx import helper, numpy_helper
 
 from lanner.errors import UnsupportedOpError
 from lanner.onnx.node import Node
-from lanner.onnx.opaque import Opaque
 
 #: Operators whose body takes their place.
 OPENED = ("If", "Loop")
@@ -40,6 +39,11 @@ def names_read(node: onnx.NodeProto) -> set[str]:
 def is_opened(proto: onnx.NodeProto) -> bool:
     """Whether a node is a branch or a loop whose body may take its place."""
     return proto.op_type in OPENED and proto.domain in ("", "ai.onnx")
+
+
+def ways(proto: onnx.NodeProto) -> list[str]:
+    """The inputs that choose a branch, or how often a loop runs."""
+    return [name for name in proto.input[: 1 if proto.op_type == "If" else 2] if name]
 
 
 def opened(
@@ -81,7 +85,8 @@ def _loop(node: Node, known: _Known) -> Iterator[onnx.NodeProto]:
         if at >= MAX_STEPS or at * len(body.node) > MAX_NODES:
             raise node.unsupported("the condition", f"lets it run for more than {at} steps")
         prefix = f"{node.name}/{at}/"
-        numbers = {f"{prefix}step": np.array(at, np.int64), f"{prefix}goes": np.array(True)}
+        # No tensor of the body goes by such a name.
+        numbers = {f"{prefix}#step": np.array(at, np.int64), f"{prefix}#goes": np.array(True)}
         for name, value in numbers.items():
             yield helper.make_node("Constant", [], [name], name, value=numpy_helper.from_array(value))
         copy = _Copy(body, prefix, [*numbers, *states])
@@ -136,8 +141,8 @@ class _Known:
         if name in self._changing:
             raise self._refused(role, "depends on the size of the batch; samples are computed one at a time")
         if not isinstance(value, np.ndarray):
-            told = "cannot be computed" if isinstance(value, Opaque) and value.of_shapes else "depends on the input"
-            raise self._refused(role, f"{told}; only the branches and steps that a constant chooses are supported")
+            what = "depends on the input; only the branches and steps that a constant chooses are supported"
+            raise self._refused(role, what)
         return value
 
     def _refused(self, role: str, reason: str) -> UnsupportedOpError:
@@ -161,15 +166,18 @@ class _Copy:
             name = names[tensor.name]
             self.nodes.append(helper.make_node("Constant", [], [name], name, value=tensor))
         names.update({name: prefix + name for node in body.node for name in node.output if name})
-        needed = {entry.name for entry in body.output}
-        kept = []
-        for node in reversed(body.node):
-            if needed.intersection(node.output):
-                needed |= names_read(node)
-                kept.append(node)
-        for node in reversed(kept):
-            self.nodes.append(_renamed(node, names, prefix))
+        self.nodes += [_renamed(node, names, prefix) for node in _needed(body)]
         self.outputs = [names.get(entry.name, entry.name) for entry in body.output]
+
+
+def _needed(body: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """The nodes that a body's outputs depend on."""
+    needed, kept = {entry.name for entry in body.output}, []
+    for node in reversed(body.node):
+        if needed.intersection(node.output):
+            needed |= names_read(node)
+            kept.append(node)
+    return kept[::-1]
 
 
 def _renamed(node: onnx.NodeProto, names: Mapping[str, str], prefix: str) -> onnx.NodeProto:

@@ -19,7 +19,7 @@ from lanner.named import NamedInput, NamedOutput
 from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
-from lanner.onnx.bodies import is_opened, names_read, opened
+from lanner.onnx.bodies import is_opened, names_read, opened, ways
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.entries import Entry, free_inputs, is_plain, place, read_entry
@@ -331,15 +331,18 @@ class _Walk:
 
     def _open(self, proto: onnx.NodeProto) -> None:
         """Lower the body of a branch or a loop in its place."""
-        inner = opened(proto, self.values, self._batch_size.changing)
-        node = Node(proto, [])
-        while (following := self._refusals.attempt(lambda: next(inner, None), node)) is not None:
-            self._lower(following)
+        node, outcome = Node(proto, []), Outcome.REFUSED
+        if any(isinstance(self.values.get(name), Opaque) for name in ways(proto)):
+            outcome = Outcome.UNCHECKED
+        else:
+            inner = opened(proto, self.values, self._batch_size.changing)
+            while (following := self._refusals.attempt(lambda: next(inner, None), node)) is not None:
+                self._lower(following)
         missing = [name for name in proto.output if name and name not in self.values]
         if missing:
             self.values.update({name: self._shapes.stand_in(name) for name in missing})
             outputs = [shape_of(self.values.get(name)) for name in proto.output]
-            self.steps.append(Step(node, Outcome.REFUSED, [], outputs))
+            self.steps.append(Step(node, outcome, [], outputs))
 
     def _computed(self, node: Node) -> tuple[Outcome, dict[str, Any]]:
         """A node's outputs by name, and whether they are constants or lowered.

@@ -71,7 +71,9 @@ class Masked:
         seen = np.where(absorbed, terms == largest, terms > largest - MASKING)
         # A row that sees nothing is as one that sees all; somebody must leave it out again.
         nothing = np.isneginf(largest)
-        bias = np.where(seen & ~absorbed, terms, 0.0)
+        # What all of a row has in common changes nothing.
+        common = np.where((largest <= -MASKING) & ~nothing, largest, 0.0)
+        bias = np.where(seen & ~absorbed, terms - common, 0.0)
         if bias.any():
             scores = graph.add_constant(scores, bias.astype(np.float32))
         used = np.flatnonzero(np.moveaxis(seen, axis, -1).reshape(-1, seen.shape[axis]).any(0))

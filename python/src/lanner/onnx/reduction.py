@@ -99,8 +99,7 @@ def _axes(node: Node) -> list[int]:
         return []
     if not axes or not all(-rank <= axis < rank and axis % rank for axis in axes):
         raise node.unsupported("axes", f"is {axes or 'absent'}; samples must stay apart")
-    places = sorted({axis % rank - 1 for axis in axes})
-    return places
+    return sorted({axis % rank - 1 for axis in axes})
 
 
 def _keeps(node: Node) -> bool:
