@@ -2,6 +2,7 @@
 
 use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Plan, plan_within};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -11,6 +12,13 @@ use crate::{Error, ErrorKind, LimitOptions, NamedInput, NamedOutput, Result};
 
 /// The version of model files and manifests that this build reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 4;
+/// That of those whose inputs or outputs go by name.
+const NAMED_VERSION: u32 = 5;
+
+/// The version of a document with so many inputs and outputs by name.
+pub(crate) const fn version_with(inputs: usize, outputs: usize) -> u32 {
+    if inputs + outputs == 0 { FORMAT_VERSION } else { NAMED_VERSION }
+}
 
 /// A model's public half: what a client sees, may pin, and computes with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -215,13 +223,26 @@ pub(crate) fn check_version(json: &str) -> Result<()> {
     #[derive(Deserialize)]
     struct Version {
         format_version: u32,
+        #[serde(flatten)]
+        named: Named,
+        public: Option<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        inputs: Vec<IgnoredAny>,
+        #[serde(default)]
+        outputs: Vec<IgnoredAny>,
     }
     let version = serde_json::from_str::<Version>(json);
     match version {
-        Ok(Version { format_version: FORMAT_VERSION }) => Ok(()),
-        Ok(Version { format_version }) => {
-            let what =
-                format!("the model has format version {format_version}, this build reads {FORMAT_VERSION}");
+        Ok(Version { format_version, named, public }) => {
+            let Named { inputs, outputs } = public.unwrap_or(named);
+            let ours = version_with(inputs.len(), outputs.len());
+            if format_version == ours {
+                return Ok(());
+            }
+            let what = format!("the model has format version {format_version}, this build reads {ours}");
             Err(Error::new(ErrorKind::Model, what).fix("compile the model again with this version"))
         }
         Err(error) => {

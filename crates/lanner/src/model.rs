@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::auto::{Done, Job};
 use crate::debug::base;
 use crate::file::Contents;
-use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
+use crate::manifest::{check_version, hash_weights, version_with};
 use crate::refusals::{foresee, reasons};
 use crate::report::report;
 use crate::{
@@ -97,7 +97,7 @@ impl Model {
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?
             .fill_bytes(&mut salt);
         let mut manifest = Manifest {
-            format_version: FORMAT_VERSION,
+            format_version: version_with(options.inputs.len(), options.outputs.len()),
             name: options.name.clone(),
             mode: plan.mode.name().to_owned(),
             output: options.output.clone(),
@@ -196,7 +196,7 @@ impl Model {
     pub fn save(&self, path: &Path) -> Result<()> {
         let (network, fixed) = self.network.to_parts()?;
         let document = Document {
-            format_version: FORMAT_VERSION,
+            format_version: self.manifest.format_version,
             public: self.manifest.clone(),
             network,
             graph: self.graph.clone(),

@@ -41,14 +41,18 @@ impl NamedInput {
 /// Whether these are the parts of a network's input of so many elements.
 pub(crate) fn make_input(inputs: &[NamedInput], length: usize) -> bool {
     let whole = sum(inputs.iter().map(NamedInput::size)) == Some(length);
-    whole && inputs.iter().all(|input| is_power(input.factor) && (input.choices.is_none() || input.factor == 1.0))
+    whole
+        && inputs
+            .iter()
+            .all(|input| is_power(input.factor) && (input.choices.is_none() || input.factor == 1.0))
         && are_distinct(inputs.iter().map(|input| &input.name))
 }
 
 /// Whether these are the parts of a network's output of so many elements.
 pub(crate) fn make_output(outputs: &[NamedOutput], length: usize) -> bool {
     let whole = sum(outputs.iter().map(|output| count(&output.shape))) == Some(length);
-    whole && outputs.iter().all(|output| is_power(output.factor))
+    whole
+        && outputs.iter().all(|output| is_power(output.factor))
         && are_distinct(outputs.iter().map(|output| &output.name))
 }
 

@@ -81,6 +81,6 @@ def check_embedding(node: Node) -> None:
     if node.operator.startswith("Gather") and not isinstance(first, Wire) and any(isinstance(v, Wire) for v in others):
         raise node.unsupported(
             "input 1",
-            "looks an embedding up at a secret place, which this version does not compute",
-            "give embedded inputs",
+            "looks an embedding up at places that are computed from private values; only an input's own integers are",
+            "let the indices be an input of integers, or give embedded inputs",
         )
