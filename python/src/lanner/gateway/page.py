@@ -88,7 +88,7 @@ def _described(model: ServedModel) -> dict[str, Any]:
         "output": manifest.output,
         "commitment": manifest.commitment,
         "shape": own_shape(manifest.input),
-        "values": math.prod(own_shape(manifest.input)),
+        "values": sum(math.prod(entry.shape) for entry in manifest.input.named) or math.prod(manifest.input.shape),
         "inputs": [entry.document() for entry in manifest.input.named],
         "image": image,
         "classes": manifest.classes,
