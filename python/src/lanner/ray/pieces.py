@@ -81,7 +81,12 @@ def samples_in(
     Raises:
         InputError: If a row does not fit; its place is named.
     """
-    values = block[piece_rows] if isinstance(block, np.ndarray) else _column(block, piece_rows, reading.column)
+    # A row of an array is a batch of one, which it stays where its inputs are encoded already.
+    values = (
+        block[piece_rows][:, np.newaxis]
+        if isinstance(block, np.ndarray)
+        else _column(block, piece_rows, reading.column)
+    )
     header = reading.csv_header
     return np.stack([_sample(value, manifest, f"row {row}", header) for row, value in enumerate(values, first)])
 
