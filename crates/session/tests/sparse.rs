@@ -9,7 +9,7 @@ use lanner_transfers::Rounding;
 use crate::common::value;
 use crate::executor::{NEAR, OVER_POWERS, OVER_PRIMES, check_exact, check_near};
 
-/// A layer, a ReLU, a product by a constant of a shape, and what follows.
+/// A layer, a `Relu`, a product by a constant of a shape, and what follows.
 struct Scaled<'s> {
     /// The input of the product, of the network, too.
     shape: &'s [usize],
