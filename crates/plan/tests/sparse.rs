@@ -78,6 +78,6 @@ fn slots_take_a_product_for_each_ciphertext() {
         let built = plan.build().unwrap();
         let step = &built.steps()[0];
         let count = |name: &str| step.operations().into_iter().find(|(own, _)| *own == name).map(|(_, n)| n);
-        assert_eq!(count("rotations").unwrap_or(0.0) + count("hoisted_rotations").unwrap_or(0.0), 0.0);
+        assert!(["rotations", "hoisted_rotations"].iter().all(|name| count(name).unwrap_or(0.0) < 0.5));
     }
 }

@@ -109,7 +109,7 @@ impl Layer {
         let (needs, memory) = (self.built().needs().unwrap(), self.built().memory().unwrap());
         let supply = || CotSupply::new(transfer_sets(needs.transfers));
         let StepCost { offline, online } = self.built().cost(&mut supply()).unwrap();
-        let set_up = SetUp::of(&[needs.clone()], needs.transfers, &sets).unwrap();
+        let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
         let client_step = self.built().client("layer", self).unwrap();
         let server_step = self.built().server("layer", self).unwrap();
         let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);

@@ -50,7 +50,7 @@ impl Planner<'_> {
             let offline = scheme.offline_cost();
             by_transfers < offline.request.bytes() + offline.answer.bytes() + scheme.online_cost().bytes()
         });
-        Ok(is_less.then(|| RingSparse { samples: Samples::ONE, ..sparse }))
+        Ok(is_less.then_some(RingSparse { samples: Samples::ONE, ..sparse }))
     }
 }
 

@@ -134,7 +134,9 @@ impl Step<Client> for Ahead {
     }
 
     fn encode(&self, Masked(shares): &Masked, writer: &mut Writer) {
-        shares.iter().for_each(|share| write_share(share, writer));
+        for share in shares {
+            write_share(share, writer);
+        }
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<Masked, DecodeError> {
