@@ -149,6 +149,12 @@ mod _native {
         revoked.map_err(|error| super::error::raise(py, &error))
     }
 
+    /// What each mode is, as a JSON list.
+    #[pyfunction]
+    fn modes() -> String {
+        lanner::modes().to_string()
+    }
+
     /// Versions and processor features, as JSON.
     #[pyfunction]
     fn doctor() -> String {

@@ -2,10 +2,10 @@
 
 use lanner_graph::{Graph, equalised};
 use lanner_network::{CompileError, Field, Network, Policy, PublicNetwork, Tensors};
-use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, Saturation, choose, plan_within, promise};
+use lanner_plan::{
+    Choices, Limits, Mode, Plan, PlanError, Prices, Rings, Saturation, TRIED, choose, plan_within, promise,
+};
 use lanner_quantize::{Calibration, compile, compile_to};
-use lanner_tabula as tabula;
-use lanner_transfers::Rounding;
 
 use crate::{CompileOptions, Error, ErrorKind, Result};
 
@@ -24,7 +24,7 @@ pub(crate) struct Job<'j> {
 }
 
 /// The mode in whose rings any network is computed.
-const USUAL: Mode = Mode::Cheetah(Rounding::Exact);
+const USUAL: Mode = TRIED[0];
 
 /// Of two rings that are worth the same to within a twentieth, the usual mode's are taken.
 const FAVOUR: f64 = 0.95;
@@ -99,13 +99,13 @@ impl Job<'_> {
 
     /// The modes in whose rings networks are tried.
     fn modes(&self) -> Result<Vec<Mode>> {
-        let mut modes = vec![USUAL, Mode::Tabula(tabula::Rounding::Exact), Mode::Falcon, Mode::Gazelle];
         // No other policy lets the client see scores, and where values stay encrypted nothing is proved of all inputs.
-        if self.options.policy()? == Policy::Logits && !self.options.proved_ranges {
-            modes.push(Mode::Spectral);
-        }
-        modes.retain(|mode| self.options.batch <= mode.most_samples());
-        Ok(modes)
+        let encrypts = self.options.policy()? == Policy::Logits && !self.options.proved_ranges;
+        let is_tried = |mode: &Mode| {
+            let design = mode.design();
+            (encrypts || design.is_interactive()) && self.options.batch <= design.most_samples
+        };
+        Ok(TRIED.into_iter().filter(is_tried).collect())
     }
 
     /// All nodes in one mode.
@@ -129,7 +129,7 @@ impl Job<'_> {
             Err(_) => None,
         };
         // Where nothing is rescaled, squares lie between layers, which let no factor through.
-        let Some(missed_by) = error(&found).filter(|_| mode != Mode::Spectral) else {
+        let Some(missed_by) = error(&found).filter(|_| mode.design().rings != Rings::Products) else {
             return Ok((found, None));
         };
         let (mut best, mut least) = ((found, None), missed_by);
@@ -164,7 +164,7 @@ impl Job<'_> {
         let (public, policy, limits) =
             (network.public(), self.options.policy()?, self.options.limits.limits());
         let choices = self.choices(mode)?;
-        Ok(if mode.rounding().is_some() {
+        Ok(if mode.design().rings == Rings::PowersOfTwo {
             choose(public, policy, choices.samples, &limits, prices)?.0
         } else {
             plan_within(public, policy, &choices, &limits)?
@@ -207,7 +207,7 @@ impl Job<'_> {
         let (public, policy, limits) =
             (network.public(), self.options.policy()?, self.options.limits.limits());
         let choices = self.choices(mode)?;
-        if mode.rounding().is_some() {
+        if mode.design().rings == Rings::PowersOfTwo {
             return Ok(promise(public, policy, choices.samples, &limits, prices)?);
         }
         let built = plan_within(public, policy, &choices, &limits)?.build()?;

@@ -2,14 +2,23 @@
 
 use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Plan, plan_within};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::{Error, ErrorKind, LimitOptions, Result};
+use crate::named::{make_input, make_output};
+use crate::{Error, ErrorKind, LimitOptions, NamedInput, NamedOutput, Result};
 
 /// The version of model files and manifests that this build reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 4;
+/// That of those whose inputs or outputs go by name.
+const NAMED_VERSION: u32 = 5;
+
+/// The version of a document with so many inputs and outputs by name.
+pub(crate) const fn version_with(inputs: usize, outputs: usize) -> u32 {
+    if inputs + outputs == 0 { FORMAT_VERSION } else { NAMED_VERSION }
+}
 
 /// A model's public half: what a client sees, may pin, and computes with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +40,12 @@ pub struct Manifest {
     pub image: Option<serde_json::Value>,
     /// What an input looks like.
     pub input: InputDescription,
+    /// The original model's inputs, of which the input is made, where it is not the only one itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<NamedInput>,
+    /// The original model's outputs, of which the value is made, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<NamedOutput>,
     /// A hash of the weights under a salt that stays secret, so that nobody can confirm guessed weights.
     pub weights: String,
     /// The model's identity, which a client pins: a hash of this document, the weights' hash included. In hexadecimal.
@@ -109,6 +124,8 @@ impl Manifest {
             && self.policy.needs_scale() == self.network.output_scale().is_some()
             && self.input == InputDescription::of(&self.network)
             && self.classes.as_ref().is_none_or(named)
+            && (self.inputs.is_empty() || make_input(&self.inputs, self.network.input().len()))
+            && (self.outputs.is_empty() || make_output(&self.outputs, self.network.output_len()))
     }
 
     /// Writes the JSON form; the same manifest always gives the same bytes.
@@ -206,13 +223,26 @@ pub(crate) fn check_version(json: &str) -> Result<()> {
     #[derive(Deserialize)]
     struct Version {
         format_version: u32,
+        #[serde(flatten)]
+        named: Named,
+        public: Option<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        inputs: Vec<IgnoredAny>,
+        #[serde(default)]
+        outputs: Vec<IgnoredAny>,
     }
     let version = serde_json::from_str::<Version>(json);
     match version {
-        Ok(Version { format_version: FORMAT_VERSION }) => Ok(()),
-        Ok(Version { format_version }) => {
-            let what =
-                format!("the model has format version {format_version}, this build reads {FORMAT_VERSION}");
+        Ok(Version { format_version, named, public }) => {
+            let Named { inputs, outputs } = public.unwrap_or(named);
+            let ours = version_with(inputs.len(), outputs.len());
+            if format_version == ours {
+                return Ok(());
+            }
+            let what = format!("the model has format version {format_version}, this build reads {ours}");
             Err(Error::new(ErrorKind::Model, what).fix("compile the model again with this version"))
         }
         Err(error) => {

@@ -5,17 +5,15 @@ use std::path::Path;
 use lanner_graph::{FloatExecutor, Graph};
 use lanner_network::InputScale;
 use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Policy, Tensors};
-use lanner_plan::Mode;
 use lanner_primitives::Prg;
 use lanner_quantize::{Calibration, outline};
-use lanner_tabula as tabula;
 use lanner_transfers::softmax::likeliest;
 use serde::{Deserialize, Serialize};
 
 use crate::auto::{Done, Job};
 use crate::debug::base;
 use crate::file::Contents;
-use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
+use crate::manifest::{check_version, hash_weights, version_with};
 use crate::refusals::{foresee, reasons};
 use crate::report::report;
 use crate::{
@@ -99,7 +97,7 @@ impl Model {
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?
             .fill_bytes(&mut salt);
         let mut manifest = Manifest {
-            format_version: FORMAT_VERSION,
+            format_version: version_with(options.inputs.len(), options.outputs.len()),
             name: options.name.clone(),
             mode: plan.mode.name().to_owned(),
             output: options.output.clone(),
@@ -107,6 +105,8 @@ impl Model {
             classes: options.names(policy, public.output_len()),
             image: options.image.clone(),
             input: InputDescription::of(&public),
+            inputs: options.inputs.clone(),
+            outputs: options.outputs.clone(),
             weights: String::new(),
             commitment: String::new(),
             network: public,
@@ -132,7 +132,7 @@ impl Model {
         };
         let options = CompileOptions {
             name: public.name.clone(),
-            mode: Mode::Tabula(tabula::Rounding::Exact).name().to_owned(),
+            mode: "tabula".to_owned(),
             output: public.output.clone(),
             k,
             digits,
@@ -144,6 +144,8 @@ impl Model {
             public_preprocessing: entry.features.as_ref().is_some_and(|of| of.preprocessing.is_some()),
             classes: public.classes.clone(),
             image: public.image.clone(),
+            inputs: public.inputs.clone(),
+            outputs: public.outputs.clone(),
             limits,
             ..CompileOptions::default()
         };
@@ -194,7 +196,7 @@ impl Model {
     pub fn save(&self, path: &Path) -> Result<()> {
         let (network, fixed) = self.network.to_parts()?;
         let document = Document {
-            format_version: FORMAT_VERSION,
+            format_version: self.manifest.format_version,
             public: self.manifest.clone(),
             network,
             graph: self.graph.clone(),
@@ -286,12 +288,8 @@ impl Model {
     /// proves for its network.
     #[must_use]
     pub fn secure_error(&self) -> i64 {
-        let errors = match self.manifest.plan.mode {
-            mode if mode.is_exact() => return 0,
-            Mode::Tabula(_) => self.network.stochastic_errors(),
-            _ => self.network.faithful_errors(),
-        };
-        errors.last().copied().unwrap_or(0)
+        let errors = self.manifest.plan.mode.inexact().map(|rounding| (rounding.errors)(&self.network));
+        errors.and_then(|errors| errors.last().copied()).unwrap_or(0)
     }
 
     /// The float graph on samples that follow one another: the scores before any final softmax or arg-max.

@@ -6,14 +6,12 @@ mod written;
 use lanner_graph::{Graph, Op};
 use lanner_net::NetworkProfile;
 use lanner_network::{Field, Policy, Precision, Tensors};
-use lanner_plan::{Limits, Mode, Objective, Prices, Samples};
+use lanner_plan::{Limits, MODES, Mode, Objective, Prices, Rings, Samples};
 use lanner_quantize::{Aim, QuantizationOptions, Replaced, Told, replace_relu};
-use lanner_tabula as tabula;
-use lanner_transfers::Rounding;
 use serde::Deserialize;
 
 use crate::estimate::link;
-use crate::{Error, ErrorKind, KernelTimes, Result, kernel_times};
+use crate::{Error, ErrorKind, KernelTimes, NamedInput, NamedOutput, Result, kernel_times};
 
 /// Digits of a probability where none are asked for.
 const USUAL_DIGITS: u32 = 2;
@@ -74,6 +72,10 @@ pub struct CompileOptions {
     pub named: Option<Vec<String>>,
     /// How a picture becomes an input: for the client, which applies it.
     pub image: Option<serde_json::Value>,
+    /// The original model's inputs, of which the graph's is made: for the client, which makes it.
+    pub inputs: Vec<NamedInput>,
+    /// The original model's outputs, of which the graph's is made: for the client, which takes it apart.
+    pub outputs: Vec<NamedOutput>,
     /// What a prediction may take. Clients have limits of their own.
     pub limits: LimitOptions,
     /// By what mode `auto` chooses.
@@ -102,6 +104,8 @@ impl Default for CompileOptions {
             classes: None,
             named: None,
             image: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
             limits: LimitOptions::default(),
             auto: AutoOptions::default(),
         }
@@ -144,30 +148,12 @@ impl CompileOptions {
         let rounding = self.rounding.as_deref().unwrap_or("exact");
         let misuse =
             |what: String, fix: &str| Err(Error::new(ErrorKind::Misuse, what).at("rounding").fix(fix));
-        let mode = match (self.mode.as_str(), rounding) {
-            ("gazelle", "exact") => Mode::Gazelle,
-            ("falcon", "exact") => Mode::Falcon,
-            ("spectral", "exact") => Mode::Spectral,
-            ("cheetah" | "auto", "exact") => Mode::Cheetah(Rounding::Exact),
-            ("cheetah", "faithful") => Mode::Cheetah(Rounding::Faithful),
-            ("tabula", "exact") => Mode::Tabula(tabula::Rounding::Exact),
-            ("tabula", "stochastic") => Mode::Tabula(tabula::Rounding::Stochastic),
-            (
-                "gazelle" | "falcon" | "cheetah" | "tabula" | "spectral" | "auto",
-                "faithful" | "stochastic",
-            ) => {
-                let alone = if rounding == "faithful" { "cheetah" } else { "tabula" };
-                let what =
-                    format!("{rounding} rounding goes with mode {alone} alone, and this is {}", self.mode);
-                return misuse(what, &format!("compile with mode {alone}, or with rounding exact"));
-            }
-            ("gazelle" | "falcon" | "cheetah" | "tabula" | "spectral" | "auto", other) => {
-                return misuse(format!("there is no rounding {other}"), "give exact, faithful or stochastic");
-            }
-            (other, _) => {
-                let error = Error::new(ErrorKind::Unsupported, format!("this version has no mode {other}"));
-                return Err(error.fix("compile with gazelle, falcon, cheetah, tabula, spectral or auto"));
-            }
+        let name = |mode: &Mode| mode.inexact().map_or("exact", |rounding| rounding.name);
+        let mut rounded = MODES.into_iter().filter(|mode| name(mode) == rounding);
+        let Some(mode) = rounded.clone().find(|mode| mode.name() == self.mode) else {
+            let alone = rounded.next().map_or("none", Mode::name);
+            let what = format!("{rounding} rounding goes with mode {alone} alone, and this is {}", self.mode);
+            return misuse(what, &format!("compile with mode {alone}, or with rounding exact"));
         };
         if mode.is_exact() || self.output == "label" {
             return Ok(mode);
@@ -196,9 +182,11 @@ impl CompileOptions {
             let fix = format!("compile with {with}, or without {}", Field::REVEAL_SATURATION);
             Err(Error::new(ErrorKind::Misuse, what).at("reveal_saturation").fix(fix))
         };
-        if mode == Mode::Spectral {
-            let what = "mode spectral computes on ciphertexts, where no activation is compared with a bound";
-            return misuse(what.to_owned(), "another mode");
+        if !mode.design().is_interactive() {
+            let mode = mode.name();
+            let what =
+                format!("mode {mode} computes on ciphertexts, where no activation is compared with a bound");
+            return misuse(what, "another mode");
         }
         if !matches!(policy, Policy::Logits | Policy::Value) {
             let what = format!(
@@ -245,23 +233,12 @@ impl CompileOptions {
 
     /// How many samples a request holds.
     pub(crate) fn samples(&self, mode: Mode) -> Result<Samples> {
-        let misuse =
-            |what: String, fix: String| Err(Error::new(ErrorKind::Misuse, what).at("batch").fix(fix));
-        let most = mode.most_samples();
-        if self.batch > most && most == 1 {
-            let what = format!("mode {} takes samples one by one", self.mode);
-            let fix = "compile with mode gazelle, cheetah, auto or spectral, or without a batch";
-            return misuse(what, fix.to_owned());
-        }
-        if self.batch > most {
+        let most = mode.design().most_samples;
+        let samples = Samples::try_from(self.batch).ok().filter(|_| self.batch <= most);
+        samples.ok_or_else(|| {
             let what =
                 format!("a request of mode {} holds at most {most} samples, not {}", self.mode, self.batch);
-            return misuse(what, format!("give {most} or fewer"));
-        }
-        Samples::try_from(self.batch).or_else(|_| {
-            let below = self.batch.checked_ilog2().map_or(1, |bits| 1_usize << bits);
-            let fix = format!("give a power of two, such as {below}");
-            misuse(format!("a request holds no {} samples", self.batch), fix)
+            Error::new(ErrorKind::Misuse, what).at("batch").fix(format!("give {most} or fewer"))
         })
     }
 
@@ -269,7 +246,7 @@ impl CompileOptions {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] naming the first `Relu` of a graph for mode `spectral` that keeps them, and what quadratics would make of the
-    /// samples; [`ErrorKind::Misuse`] in another mode.
+    /// samples.
     pub(crate) fn replaced(
         &self,
         mode: Mode,
@@ -277,13 +254,7 @@ impl CompileOptions {
         tensors: &Tensors,
         calibration: &[f32],
     ) -> Result<Option<Replaced>> {
-        if mode != Mode::Spectral {
-            let what = "only mode spectral has quadratics in the place of ReLUs";
-            let error = Error::new(ErrorKind::Misuse, what)
-                .fix(format!("compile with mode spectral, or without {}", Field::REPLACE_RELU));
-            return if self.replace_relu { Err(error) } else { Ok(None) };
-        }
-        if graph.nodes.iter().all(|node| node.op != Op::Relu) {
+        if mode.design().rings != Rings::Products || graph.nodes.iter().all(|node| node.op != Op::Relu) {
             return Ok(None);
         }
         let replaced = replace_relu(graph, tensors, calibration)?;
@@ -305,9 +276,9 @@ impl CompileOptions {
 
     /// What the network's precision is to be.
     pub(crate) fn aim(&self, mode: Mode, policy: Policy) -> Aim {
-        let usual = || match (self.kept_bits, mode, policy) {
+        let usual = || match (self.kept_bits, mode.design().rings, policy) {
             (Some(bits), ..) => Precision::Bits(bits.clamp(USUAL_BITS, Precision::MOST_BITS)),
-            (None, Mode::Spectral, Policy::Logits) if !self.is_auto() => Precision::Error(WITHOUT_RESCALES),
+            (None, Rings::Products, Policy::Logits) if !self.is_auto() => Precision::Error(WITHOUT_RESCALES),
             (None, ..) => Precision::default(),
         };
         Aim {
@@ -325,30 +296,22 @@ impl CompileOptions {
 
     /// The rings of a mode, the bits of its lookups, and the input's range.
     pub(crate) fn quantization(&self, mode: Mode) -> Result<QuantizationOptions> {
-        let options = match mode {
-            Mode::Tabula(_) => {
-                let kept_bits = self.kept_bits;
+        let (design, kept_bits) = (mode.design(), self.kept_bits);
+        let options = match design.rings {
+            Rings::Primes => QuantizationOptions::default(),
+            Rings::PowersOfTwo => {
+                let narrow = design.looks_up();
                 // A number of bits that lookups keep leaves no room for proofs.
-                let saturates = kept_bits.is_none();
-                QuantizationOptions {
-                    narrow: true,
-                    kept_bits,
-                    saturates,
-                    ..QuantizationOptions::powers_of_two()
-                }
+                let saturates = narrow && kept_bits.is_none();
+                QuantizationOptions { narrow, kept_bits, saturates, ..QuantizationOptions::powers_of_two() }
             }
-            _ if self.kept_bits.is_some() => {
-                let error =
-                    Error::new(ErrorKind::Misuse, "bits are kept by the lookups of mode tabula alone");
-                return Err(error.fix("compile with mode tabula, or give a precision instead"));
-            }
-            Mode::Cheetah(_) | Mode::Auto => QuantizationOptions::powers_of_two(),
-            Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
-            Mode::Spectral => QuantizationOptions::without_rescales(),
+            Rings::Products => QuantizationOptions::without_rescales(),
         };
-        if self.proved_ranges && (mode == Mode::Spectral || self.kept_bits.is_some()) {
-            let what =
-                if mode == Mode::Spectral { "values that stay encrypted" } else { "bits that lookups keep" };
+        let without = match design.rings {
+            Rings::Products => Some("values that stay encrypted"),
+            _ => kept_bits.map(|_| "bits that lookups keep"),
+        };
+        if let Some(what) = without.filter(|_| self.proved_ranges) {
             let error =
                 Error::new(ErrorKind::Misuse, format!("{what} leave no room for proofs of all ranges"));
             return Err(error.at("proved_ranges").fix("leave it out, or compile with mode cheetah"));

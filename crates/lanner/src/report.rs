@@ -4,10 +4,8 @@ mod precision;
 
 use lanner_network::{Features, InputScale, NetworkInput};
 use lanner_network::{FixedOp, Network, Policy, PublicNetwork};
-use lanner_plan::{Account, Action, BuiltStep, Mode};
+use lanner_plan::{Account, Action, BuiltStep, Rings};
 use lanner_step::{Memory, ValueType};
-use lanner_tabula as tabula;
-use lanner_transfers::Rounding;
 use serde_json::{Value, json};
 
 use crate::{Manifest, Result};
@@ -51,11 +49,12 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     if !manifest.plan.saturation.is_empty() {
         report["leakage"]["saturation"] = json!(SATURATION);
     }
-    if let Some((said, leak)) = said_of(manifest.plan.mode) {
-        report["rounding"] = json!(said);
-        if let Some(leak) = leak {
-            report["leakage"]["rounding"] = json!(leak);
-        }
+    let mode = manifest.plan.mode;
+    if let Some(rounding) = mode.inexact() {
+        report["rounding"] = json!(rounding.said);
+        report["leakage"]["rounding"] = json!(rounding.leak);
+    } else if mode.design().rings == Rings::PowersOfTwo {
+        report["rounding"] = json!("exact: every result is a function of the input and the weights");
     }
     Ok(report)
 }
@@ -121,30 +120,6 @@ fn step_report(step: &BuiltStep, times: u64) -> Value {
 
 /// What a step counts that is no work: it is the same in every visit.
 const SIZES: [&str; 3] = ["degree", "limbs", "primes"];
-
-/// How a model rounds, and what that tells a client, for people.
-fn said_of(mode: Mode) -> Option<(&'static str, Option<&'static str>)> {
-    Some(match mode {
-        Mode::Gazelle | Mode::Falcon | Mode::Spectral => return None,
-        Mode::Cheetah(Rounding::Exact) | Mode::Tabula(tabula::Rounding::Exact) | Mode::Auto => {
-            ("exact: every result is a function of the input and the weights", None)
-        }
-        Mode::Tabula(tabula::Rounding::Stochastic) => (
-            "stochastic, as its owner asked, but for the last rescale: labels may differ from run to run",
-            Some(
-                "each hidden value is rounded up as often as the fraction that it loses says; a client that repeats one query and counts the labels \
-                 learns more of hidden values and weights than its label, and a server that is told the labels more of the input",
-            ),
-        ),
-        Mode::Cheetah(Rounding::Faithful) => (
-            "faithful, as its owner asked: labels may differ from run to run",
-            Some(
-                "whether a value was rounded up follows from low bits that the client's own share and the hidden value have; a client that \
-                 repeats one query and compares the labels learns more of hidden values and weights than its label",
-            ),
-        ),
-    })
-}
 
 /// How far ciphertexts may be from ones that do not depend on the weights: `2^-bits`; no bits where masks are uniform.
 fn distances(account: &Account) -> Value {

@@ -4,7 +4,6 @@
 
 mod account;
 mod ahead;
-mod auto;
 mod built;
 mod cost;
 mod error;
@@ -13,13 +12,14 @@ mod fuse;
 mod layouts;
 mod limits;
 mod lower;
+mod mode;
 mod roll;
+mod search;
 mod step;
 mod unroll;
 
 pub use account::Account;
 pub use ahead::Ahead;
-pub use auto::{Objective, Prices, choose, promise};
 pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;
@@ -30,5 +30,7 @@ pub use estimate::{
 pub use lanner_step::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};
-pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Repeated, Saturation, Scan, Step};
+pub use mode::{Between, Design, Inexact, Layer, MODES, Mode, NodeDesign, Rings, Rules, TRIED};
+pub use search::{Objective, Prices, choose, promise};
+pub use step::{Carried, Choices, Designs, Item, Plan, Repeated, Saturation, Scan, Step};
 pub use unroll::{Action, Visit};

@@ -10,6 +10,7 @@ use lanner_coefficient::cheetah;
 use lanner_network::{Field, FixedOp, Outline, Policy, PublicNetwork};
 use lanner_packed::gazelle;
 use lanner_step::{Convolution, MAX_DIGITS, Memory, Work};
+use lanner_transfers::RingSparse;
 use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
 
 use crate::lower::{convolution, layer_shape, windows};
@@ -53,7 +54,7 @@ pub(crate) fn check(
             continue;
         }
         let layer = convolution(node, network.shape(node.inputs[0]))?;
-        if mode.rounding().is_some() {
+        if !mode.design().has_slots() {
             steps = steps.saturating_add(cheetah::search_steps(&layer));
             within(&node.name, "steps of a search for layouts", steps, MAX_SEARCH_STEPS)?;
         } else {
@@ -75,9 +76,9 @@ pub fn check_outline(
     mode: Mode,
     limits: &Limits,
 ) -> Result<(), PlanError> {
-    let layer_work = |layer: &Convolution| match mode {
-        Mode::Cheetah(_) | Mode::Tabula(_) | Mode::Auto => cheetah::work(layer),
-        Mode::Gazelle | Mode::Falcon | Mode::Spectral => gazelle::work(layer, Samples::ONE),
+    let has_slots = mode.design().has_slots();
+    let layer_work = |layer: &Convolution| {
+        if has_slots { gazelle::work(layer, Samples::ONE) } else { coefficient_work(layer) }
     };
     let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
     for node in &outline.nodes {
@@ -100,6 +101,22 @@ pub fn check_outline(
     check_policy(outline.outputs, policy)
 }
 
+/// What a layer over a power of two takes: in ciphertexts, or by transfers where it is block-diagonal and takes less memory so.
+fn coefficient_work(layer: &Convolution) -> Work {
+    let encrypted = cheetah::work(layer);
+    if layer.groups == 1 || !RingSparse::takes(layer) {
+        return encrypted;
+    }
+    let products = (layer.weights() as u64).saturating_mul((layer.image[0] * layer.image[1]) as u64);
+    let [_, read, ciphertext] = BYTES;
+    let by_transfers = Work { window_elements: products, ..Work::default() };
+    if products.saturating_mul(read) < encrypted.ciphertexts.saturating_mul(ciphertext) {
+        by_transfers
+    } else {
+        encrypted
+    }
+}
+
 /// What the steps planned so far take together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Totals {
@@ -113,7 +130,7 @@ pub(crate) struct Totals {
 impl Totals {
     pub(crate) fn new(mode: Mode, limits: Limits) -> Self {
         // Layers that encode coefficients have theirs made when they are needed.
-        let plaintext = if mode.rounding().is_some() { 0 } else { PLAINTEXT };
+        let plaintext = if mode.design().has_slots() { PLAINTEXT } else { 0 };
         Self { limits, plaintext, work: Work::default(), elements: 0 }
     }
 

@@ -6,6 +6,7 @@ mod guards;
 mod lookup;
 mod result;
 mod saturation;
+mod sparse;
 mod spectral;
 mod square;
 
@@ -21,20 +22,20 @@ use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
-use lanner_tabula as tabula;
-use lanner_transfers::Rounding;
+use lanner_transfers::{RingSparse, SparseAhead};
 use lanner_yao as yao;
 
 pub use self::function::polynomials;
 use self::guards::Guards;
-use self::result::{first_bytes, only_drops_take_transfers};
+use self::result::{first_bytes, only_choices_take_transfers};
 use self::saturation::UpperBound;
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
 use crate::limits::{self, Limits, Totals};
+use crate::mode::{self, Between, Design, Kind, NodeDesign, Rules};
 use crate::roll::roll;
-use crate::{BuiltPlan, Choices, Design, Mode, Plan, PlanError, Samples, Step};
+use crate::{BuiltPlan, Choices, Mode, Plan, PlanError, Samples, Step};
 
 /// Plans a network in a mode for an output policy, within the usual limits.
 ///
@@ -68,20 +69,21 @@ pub(crate) fn build_within(
     limits: &Limits,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
     let Choices { mode, samples, .. } = *choices;
-    if samples.count() > mode.most_samples() {
-        let reason = format!("a request of mode {} holds at most {}", mode.name(), mode.most_samples());
+    let &Design { name, most_samples, rules, .. } = mode.design();
+    if samples.count() > most_samples {
+        let reason = format!("a request of mode {name} holds at most {most_samples}");
         return Err(PlanError::Samples { samples: samples.count(), reason });
     }
     limits::check(network, policy, choices, limits)?;
     let bounds = saturation::bounds(network, policy, choices)?;
     cheetah::check_rounding(policy, mode)?;
     check_designs(network, choices)?;
-    if mode == Mode::Spectral {
+    let Some(rules) = rules else {
         return spectral::plan(network, policy, samples, limits);
-    }
+    };
     refuse_products(network)?;
     let [narrow, wide] = gazelle::SETS;
-    let asked = Asked { network, policy, choices, bounds: &bounds, limits };
+    let asked = Asked { network, policy, choices, rules, bounds: &bounds, limits };
     match plan_with(&asked, narrow) {
         Err(error) if error.is_of_noise() => plan_with(&asked, wide),
         planned => planned,
@@ -95,7 +97,7 @@ fn check_designs(network: &PublicNetwork, choices: &Choices) -> Result<(), PlanE
     let is_node = |name: &str| name == OUTPUT || names.contains(name);
     match designs
         .iter()
-        .find(|(name, design)| *mode != Mode::Auto || **design == Design::Cheetah || !is_node(name))
+        .find(|(name, design)| *mode != Mode::Auto || **design == NodeDesign::Cheetah || !is_node(name))
     {
         Some((name, _)) => Err(PlanError::Design { node: name.clone() }),
         None => Ok(()),
@@ -110,6 +112,7 @@ struct Asked<'n> {
     network: &'n PublicNetwork,
     policy: Policy,
     choices: &'n Choices,
+    rules: Rules,
     /// The upper bounds of which the client learns whether any was reached.
     bounds: &'n [UpperBound],
     limits: &'n Limits,
@@ -117,9 +120,9 @@ struct Asked<'n> {
 
 /// Plans with this set for the layers that rotate.
 fn plan_with(asked: &Asked<'_>, rotating: ParameterSet) -> Result<(Plan, BuiltPlan), PlanError> {
-    let planned = |guards_result| plan_guarding(asked, rotating, guards_result);
+    let planned = |takes_transfers| plan_taking(asked, rotating, takes_transfers);
     let (plan, built) = planned(true)?;
-    if !only_drops_take_transfers(&plan, &built)? {
+    if !only_choices_take_transfers(&plan, &built)? {
         return Ok((plan, built));
     }
     // Transfers that nothing else takes must be worth their set-up from the first prediction on.
@@ -127,14 +130,14 @@ fn plan_with(asked: &Asked<'_>, rotating: ParameterSet) -> Result<(Plan, BuiltPl
     Ok(if first_bytes(&without)? < first_bytes(&built)? { (other, without) } else { (plan, built) })
 }
 
-/// Plans with bits of guard below the result, where it has layers for that, or without.
-fn plan_guarding(
+/// Plans with transfers that ciphertexts would do without, bits of guard below the result and block-diagonal layers, or without them.
+fn plan_taking(
     asked: &Asked<'_>,
     rotating: ParameterSet,
-    guards_result: bool,
+    takes_transfers: bool,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
     let &Asked { network, policy, choices, limits, .. } = asked;
-    let mut planner = Planner::new(asked, rotating, guards_result)?;
+    let mut planner = Planner::new(asked, rotating, takes_transfers)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -155,6 +158,8 @@ fn plan_guarding(
 struct Planner<'n> {
     network: &'n PublicNetwork,
     choices: &'n Choices,
+    /// What nodes become that follow no design of their own.
+    rules: Rules,
     bounds: &'n [UpperBound],
     sets: Sets,
     /// The set of all layers that rotate, which share their keys.
@@ -174,6 +179,8 @@ struct Planner<'n> {
     squared: BTreeMap<usize, usize>,
     /// For each value of the network, whether the result is made of it without a rescale in between.
     in_result: Vec<bool>,
+    /// For each node, the block-diagonal layer that transfers compute for less than ciphertexts.
+    sparse: Vec<Option<RingSparse>>,
     /// The bits that sharings have below those of their values.
     guards: Guards,
     /// What the steps so far take.
@@ -187,9 +194,8 @@ struct Run {
 }
 
 impl<'n> Planner<'n> {
-    fn new(asked: &Asked<'n>, rotating: ParameterSet, guards_result: bool) -> Result<Self, PlanError> {
-        let &Asked { network, choices, bounds, limits, .. } = asked;
-        let mode = choices.mode;
+    fn new(asked: &Asked<'n>, rotating: ParameterSet, takes_transfers: bool) -> Result<Self, PlanError> {
+        let &Asked { network, choices, rules, bounds, limits, .. } = asked;
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
         let nodes = network.nodes().len();
@@ -200,9 +206,10 @@ impl<'n> Planner<'n> {
         let len = choices.samples.times(input.len());
         let input = ValueType::shared(ring(input.accumulator), len, Known::SERVER);
         let mut planner = Self {
-            layouts: layouts(network, choices, rotating, &sets)?,
+            layouts: layouts(asked, rotating, &sets)?,
             network,
             choices,
+            rules,
             bounds,
             sets,
             rotating,
@@ -213,25 +220,21 @@ impl<'n> Planner<'n> {
             inside: vec![false; nodes],
             types: vec![input],
             squared: BTreeMap::new(),
+            sparse: vec![None; nodes],
             guards: Guards::default(),
-            totals: Totals::new(mode, *limits),
+            totals: Totals::new(choices.mode, *limits),
         };
-        planner.guards = planner.find_guards(guards_result)?;
+        if takes_transfers {
+            planner.sparse = planner.find_sparse()?;
+        }
+        planner.guards = planner.find_guards(takes_transfers)?;
         Ok(planner)
     }
 
-    /// The mode whose design a node follows; that of what tells the result behind the last.
-    fn mode(&self, node: usize) -> Mode {
-        let Choices { mode, designs, .. } = self.choices;
-        if *mode != Mode::Auto {
-            return *mode;
-        }
+    /// What a node becomes, or behind the last what tells the result.
+    fn rules(&self, node: usize) -> Rules {
         let name = self.network.nodes().get(node).map_or(OUTPUT, |node| &node.name);
-        match designs.get(name) {
-            Some(Design::Gazelle) => Mode::Gazelle,
-            Some(Design::Tabula) => Mode::Tabula(tabula::Rounding::Exact),
-            Some(Design::Cheetah) | None => Mode::Cheetah(Rounding::Exact),
-        }
+        self.choices.designs.get(name).map_or(self.rules, |design| design.rules())
     }
 
     /// Adds a step; returns the value that it makes.
@@ -289,7 +292,7 @@ impl<'n> Planner<'n> {
             | FixedOp::Pad { .. }
             | FixedOp::Concat { .. } => local::Move { values, ring, samples: Samples::ONE }.into(),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
-            FixedOp::Square if self.choices.mode.rounding().is_some() => cheetah::square(node)?,
+            FixedOp::Square if !self.rules.layer.has_slots() => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
             FixedOp::Mul | FixedOp::MatrixProduct { .. } => return self.add_product(index, inputs),
             FixedOp::Function(_) | FixedOp::Rescale { .. } if self.add_function(index, inputs[0])? => {
@@ -305,7 +308,7 @@ impl<'n> Planner<'n> {
     /// The plan's values that a node reads, in the ring of what it makes if it is computed on each party's own share.
     fn inputs(&mut self, index: usize) -> Result<Vec<usize>, PlanError> {
         let node = &self.network.nodes()[index];
-        let guard = if guards::is_local(&node.op) { self.guards.of(index + 1) } else { 0 };
+        let guard = if Kind::is_local(&node.op) { self.guards.of(index + 1) } else { 0 };
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for value in &node.inputs {
             let (input, bits) = (self.value(node, *value)?, node.accumulator.bits());
@@ -349,12 +352,11 @@ impl<'n> Planner<'n> {
         let guard = self.guards.of(value);
         let rounding = self.lookup_rounding(&nodes);
         let rings = [widened(from, guard), to];
-        let looked_up = match self.mode(first) {
-            Mode::Tabula(_) => {
-                let whole = network.fills(value, fused.function.shift);
-                self.lookup(name, input, &fused, rings, whole, (guard, rounding))?
-            }
-            _ => None,
+        let looked_up = if self.rules(first).between == Between::Lookups {
+            let whole = network.fills(value, fused.function.shift);
+            self.lookup(name, input, &fused, rings, whole, (guard, rounding))?
+        } else {
+            None
         };
         self.values[last + 1] = Some(if let Some(made) = looked_up {
             made
@@ -393,17 +395,20 @@ impl<'n> Planner<'n> {
 
     fn linear(&mut self, index: usize, shape: Convolution) -> Result<Protocol, PlanError> {
         let node = &self.network.nodes()[index];
-        let mode = self.choices.mode;
-        if let Some(rounding) = mode.rounding() {
-            let layer = self.coefficient_layer(index, shape, rounding)?;
-            return Ok(if matches!(self.mode(index), Mode::Tabula(_)) {
-                delphi::Linear(layer).into()
-            } else {
-                layer.into()
+        let rule = self.rules(index).layer;
+        if let Some(layer) = &self.sparse[index] {
+            return Ok(match rule {
+                mode::Layer::Ahead => SparseAhead(layer.clone()).into(),
+                _ => layer.clone().into(),
             });
         }
+        match rule {
+            mode::Layer::Coefficients => return Ok(self.coefficient_layer(index, shape)?.into()),
+            mode::Layer::Ahead => return Ok(delphi::Linear(self.coefficient_layer(index, shape)?).into()),
+            mode::Layer::Rotations | mode::Layer::Frequencies => {}
+        }
         let prime = prime(node)?;
-        if let Some(choice) = in_frequencies(mode, &shape, prime, &self.sets) {
+        if let Some(choice) = in_frequencies(rule, &shape, prime, &self.sets) {
             let falcon::Choice { set, variant, .. } = choice;
             return Ok(falcon::Linear { shape, prime, set, variant }.into());
         }
@@ -442,34 +447,28 @@ fn only_users(network: &PublicNetwork) -> Vec<Option<usize>> {
     users.iter().map(|users| if let [user] = users[..] { Some(user) } else { None }).collect()
 }
 
-/// How a layer is computed in the frequency domain, if the mode wants it so and there is a way.
-fn in_frequencies(mode: Mode, shape: &Convolution, prime: u64, sets: &Sets) -> Option<falcon::Choice> {
-    (mode == Mode::Falcon).then(|| falcon::cheapest(shape, prime, sets).ok()).flatten()
+/// How a layer is computed in the frequency domain, if the mode has it so and there is a way.
+fn in_frequencies(rule: mode::Layer, shape: &Convolution, prime: u64, sets: &Sets) -> Option<falcon::Choice> {
+    (rule == mode::Layer::Frequencies).then(|| falcon::cheapest(shape, prime, sets).ok()).flatten()
 }
 
 /// The layouts of all linear layers that are computed by rotations, which share their keys.
-fn layouts(
-    network: &PublicNetwork,
-    choices: &Choices,
-    rotating: ParameterSet,
-    sets: &Sets,
-) -> Result<Layouts, PlanError> {
-    let (mode, samples) = (choices.mode, choices.samples);
+fn layouts(asked: &Asked<'_>, rotating: ParameterSet, sets: &Sets) -> Result<Layouts, PlanError> {
+    let &Asked { network, choices, rules, .. } = asked;
     let (mut nodes, mut layers) = (Vec::new(), Vec::new());
     let takers = square::takers(network);
-    let rotates = mode.rounding().is_none();
-    for (index, node) in network.nodes().iter().enumerate().filter(|_| rotates) {
+    for (index, node) in network.nodes().iter().enumerate().filter(|_| rules.layer.has_slots()) {
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
             let shape = convolution(node, network.shape(node.inputs[0]))?;
             let prime = prime(node)?;
-            if in_frequencies(mode, &shape, prime, sets).is_none() {
+            if in_frequencies(rules.layer, &shape, prime, sets).is_none() {
                 layers.push(Layer { shape, squared: takers.contains(&index).then_some(prime) });
                 nodes.push(node);
             }
         }
     }
     let fits = |packing: &Packing, prime| square::fits(packing, prime, rotating, sets);
-    Layouts::choose(&layers, gazelle::SLOTS as usize, samples, MAX_KEYS, fits)
+    Layouts::choose(&layers, gazelle::SLOTS as usize, choices.samples, MAX_KEYS, fits)
         .map_err(|(index, source)| layer(nodes[index], source))
 }
 
@@ -478,17 +477,11 @@ const MAX_KEYS: usize = 48;
 
 /// Refuses rings modulo products of primes, in which nothing is shared.
 fn refuse_products(network: &PublicNetwork) -> Result<(), PlanError> {
-    let is_product = |node: &&FixedNode| node.accumulator.factors().is_some();
-    if let Some(node) = network.nodes().iter().find(is_product) {
-        return Err(unsupported(node, "only mode spectral computes modulo products of primes".to_owned()));
-    }
-    match network.input().accumulator.factors() {
+    let reason = "only mode spectral computes modulo products of primes";
+    match network.nodes().iter().find(|node| node.accumulator.factors().is_some()) {
+        Some(node) => Err(unsupported(node, reason.to_owned())),
+        None if network.input().accumulator.factors().is_some() => Err(unsupported_input(network, reason)),
         None => Ok(()),
-        Some(_) => Err(PlanError::Unsupported {
-            node: network.input().name.clone(),
-            operator: "Input",
-            reason: "only mode spectral computes modulo products of primes".to_owned(),
-        }),
     }
 }
 
@@ -525,6 +518,11 @@ fn one_by_one(samples: Samples, node: &str) -> PlanError {
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {
     PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason }
+}
+
+fn unsupported_input(network: &PublicNetwork, reason: &str) -> PlanError {
+    let node = network.input().name.clone();
+    PlanError::Unsupported { node, operator: "Input", reason: reason.to_owned() }
 }
 
 fn layer(node: &FixedNode, source: ProtocolError) -> PlanError {

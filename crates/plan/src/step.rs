@@ -7,42 +7,12 @@ use lanner_network::repeats::from_to;
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::Samples;
-use lanner_tabula as tabula;
-use lanner_transfers::Rounding;
 use serde::{Deserialize, Serialize};
 
-/// Which published design the layers follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// GAZELLE: packed BFV layers and garbled circuits.
-    Gazelle,
-    /// FALCON: layers in the frequency domain, garbled circuits.
-    Falcon,
-    /// Cheetah: coefficient-encoded layers over powers of two, oblivious transfer between them.
-    Cheetah(Rounding),
-    /// Tabula: layers split so that the online phase is plaintext arithmetic, openings under masks between them, over powers of two.
-    Tabula(tabula::Rounding),
-    /// Falcon spectral: the server computes a network of sums and products on ciphertexts, modulo some primes.
-    Spectral,
-    /// The planner's choice: each node follows one of the [`Design`]s over powers of two, all exact.
-    Auto,
-}
+use crate::mode::{Between, Mode, NodeDesign};
 
-/// A design that a node of a plan of mode `auto` follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Design {
-    /// Garbled circuits between layers: one round, and the most bytes.
-    Gazelle,
-    /// Coefficient-encoded layers, oblivious transfer between them.
-    Cheetah,
-    /// Layers computed ahead, lookups between them: the least online.
-    Tabula,
-}
-
-/// The designs of the nodes, by name, that do not follow [`Design::Cheetah`]; what tells the result goes by the name `output`.
-pub type Designs = BTreeMap<String, Design>;
+/// The designs of the nodes, by name, that do not follow [`NodeDesign::Cheetah`]; what tells the result goes by the name `output`.
+pub type Designs = BTreeMap<String, NodeDesign>;
 
 /// Nodes, by name, that are upper bounds of the compiler's own: beside scores or quantities the client learns one bit, whether any of their values
 /// reached its bound.
@@ -65,48 +35,6 @@ impl From<Mode> for Choices {
     /// One sample a request.
     fn from(mode: Mode) -> Self {
         Self { mode, designs: Designs::new(), samples: Samples::ONE, saturation: Saturation::new() }
-    }
-}
-
-impl Mode {
-    /// The mode's name on the command line and in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gazelle => "gazelle",
-            Self::Falcon => "falcon",
-            Self::Cheetah(_) => "cheetah",
-            Self::Tabula(_) => "tabula",
-            Self::Spectral => "spectral",
-            Self::Auto => "auto",
-        }
-    }
-
-    /// How transfers rescale values over powers of two; none of a mode over primes.
-    #[must_use]
-    pub const fn rounding(self) -> Option<Rounding> {
-        match self {
-            Self::Gazelle | Self::Falcon | Self::Spectral => None,
-            Self::Cheetah(rounding) => Some(rounding),
-            Self::Tabula(_) | Self::Auto => Some(Rounding::Exact),
-        }
-    }
-
-    /// How many samples a request may hold at most, which share ciphertexts. In modes of shares there is nothing to gain beyond; in mode
-    /// spectral no ciphertext has more slots, and a network's layouts may allow less.
-    #[must_use]
-    pub const fn most_samples(self) -> usize {
-        match self {
-            Self::Gazelle | Self::Cheetah(_) | Self::Auto => 64,
-            Self::Spectral => 1 << 15,
-            Self::Falcon | Self::Tabula(_) => 1,
-        }
-    }
-
-    /// Whether every result is the reference's.
-    #[must_use]
-    pub const fn is_exact(self) -> bool {
-        !matches!(self, Self::Cheetah(Rounding::Faithful) | Self::Tabula(tabula::Rounding::Stochastic))
     }
 }
 
@@ -250,6 +178,13 @@ impl Plan {
     pub fn choices(&self) -> Choices {
         let Self { mode, designs, samples, saturation, .. } = self;
         Choices { mode: *mode, designs: designs.clone(), samples: *samples, saturation: saturation.clone() }
+    }
+
+    /// Whether a node that is a rescale is looked up.
+    #[must_use]
+    pub fn looks_up(&self, node: &str) -> bool {
+        let rules = self.designs.get(node).map(|design| design.rules()).or(self.mode.design().rules);
+        rules.is_some_and(|rules| rules.between == Between::Lookups)
     }
 
     /// All steps in order, those of a loop once.

@@ -109,14 +109,17 @@ impl Choice<'_> {
         }
     }
 
-    /// The network with one way to treat squares: where its groups fit no ring as they are, what means are taken off there is rescaled first.
+    /// The network with one way to treat squares: where its groups fit no ring as they are, what means are taken off there is rescaled first, then what is added.
     fn network(&self, squares: &Squares) -> Result<Chosen, CompileError> {
         let mut rounded = BTreeSet::new();
         loop {
             let structure = self.structure(squares, &rounded);
             let chosen = self.of_structure(&structure);
             let Err(CompileError::RangeOverflow { node, .. }) = &chosen else { return chosen };
-            let more = structure.roundable(self.source.items, node);
+            let mut more = structure.roundable(self.source.items, node);
+            if more.is_subset(&rounded) {
+                more = structure.joined(self.source.items, node);
+            }
             if more.is_subset(&rounded) {
                 return chosen;
             }

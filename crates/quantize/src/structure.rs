@@ -151,15 +151,46 @@ impl Structure {
         let of_group =
             |value: &usize| self.before[*value] == group && self.wide[*value] && !self.rescaled[*value];
         let found = means.map(|(mean, _)| unmoved(items, mean.inputs[0])).filter(of_group);
-        let classes: BTreeSet<usize> =
-            found.filter_map(|value| Some(items[value.checked_sub(1)?].class)).collect();
-        let alike = items.iter().enumerate().filter(|(_, item)| classes.contains(&item.class));
-        alike.map(|(index, _)| index + 1).collect()
+        alike(items, found)
+    }
+
+    /// The values whose rescale lets a sum have coarser units: wide ones of a node's group that layers and products make and that are added there,
+    /// and those that are quantised as one with them.
+    pub(super) fn joined(&self, items: &[Item], node: &str) -> BTreeSet<usize> {
+        let Some(index) = items.iter().position(|item| item.name == node) else { return BTreeSet::new() };
+        let group = self.before[index + 1];
+        let added = |value: &usize| {
+            let users = &self.users[*value];
+            self.before[*value] == group
+                && self.wide[*value]
+                && !self.rescaled[*value]
+                && items[*value - 1].action.takes_few_bits()
+                && users.iter().any(|&user| leads_to_sum(items, &self.users, user))
+        };
+        alike(items, (1..=items.len()).filter(added))
     }
 
     /// The group of a value as its users take it.
     pub(super) fn group_behind(&self, value: usize) -> usize {
         self.behind[value]
+    }
+}
+
+/// The values that are quantised as one with some, those included.
+fn alike(items: &[Item], found: impl Iterator<Item = usize>) -> BTreeSet<usize> {
+    let classes: BTreeSet<usize> =
+        found.filter_map(|value| Some(items[value.checked_sub(1)?].class)).collect();
+    let alike = items.iter().enumerate().filter(|(_, item)| classes.contains(&item.class));
+    alike.map(|(index, _)| index + 1).collect()
+}
+
+/// Whether what an item makes, or elements of it in another order, is a sum with something else.
+fn leads_to_sum(items: &[Item], users: &[Vec<usize>], user: usize) -> bool {
+    let item = &items[user];
+    match item.action {
+        Action::Add => true,
+        Action::Move(_) => users[user + 1].iter().any(|&next| leads_to_sum(items, users, next)),
+        _ => false,
     }
 }
 

@@ -6,7 +6,9 @@ use lanner_graph::Graph;
 use lanner_local::reshare::{Reading, Reveal};
 use lanner_net::{Entry, Recorded, memory};
 use lanner_network::{FixedExecutor, FixedRun, Network, Policy, Tensor, Tensors};
-use lanner_plan::{Choices, Item, Limits, Mode, Plan, PlanCost, Samples, Step, plan, plan_within};
+use lanner_plan::{
+    Choices, Item, Layer, Limits, MODES, Mode, Plan, PlanCost, Rings, Samples, Step, plan, plan_within,
+};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Protocol;
 use lanner_quantize::{QuantizationOptions, compile};
@@ -18,12 +20,16 @@ use lanner_tabula as tabula;
 use lanner_transfers::softmax::likeliest;
 use lanner_transfers::{DropGuard, Rounding};
 
-/// Every mode over primes, and every one over powers of two, whose outputs are exact.
-const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
-const OVER_POWERS: [Mode; 2] = [Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)];
+/// Every mode over such rings whose outputs are exact, but for `auto`, which is a mixture of them.
+pub(crate) fn over(rings: Rings) -> Vec<Mode> {
+    let is_one = |mode: &Mode| mode.is_exact() && *mode != Mode::Auto && mode.design().rings == rings;
+    MODES.into_iter().filter(is_one).collect()
+}
 
 /// Those whose outputs are near the reference's.
-const NEAR: [Mode; 2] = [Mode::Cheetah(Rounding::Faithful), Mode::Tabula(tabula::Rounding::Stochastic)];
+pub(crate) fn near() -> impl Iterator<Item = Mode> {
+    MODES.into_iter().filter(|mode| !mode.is_exact())
+}
 
 fn rng(seed: u8) -> Prg {
     Prg::new(Seed::from_bytes([seed; 16]))
@@ -127,7 +133,7 @@ fn check_costs(predicted: &PlanCost, setup: &Measured, steps: &[Measured], mode:
         assert_eq!((total.bytes(), total.rounds()), (bytes, rounds));
     }
     // All layers are prepared in one round, but for keys, which take some for each of their levels.
-    assert!(predicted.offline_total().rounds() <= 1 || matches!(mode, Mode::Tabula(_)));
+    assert!(predicted.offline_total().rounds() <= 1 || mode.design().looks_up());
 }
 
 /// The linear layers of a plan follow its mode.
@@ -144,20 +150,25 @@ fn check_mode(plan: &Plan) {
     let layers = plan.steps().filter(linear).map(|step| step.protocol.name());
     let layers: Vec<_> = layers.collect();
     assert!(!layers.is_empty());
-    let family = if matches!(plan.mode, Mode::Tabula(_)) { "delphi" } else { plan.mode.name() };
+    let family = match plan.mode.design().rules.unwrap().layer {
+        Layer::Rotations => "gazelle",
+        Layer::Frequencies => "falcon",
+        Layer::Coefficients => "cheetah",
+        Layer::Ahead => "delphi",
+    };
     assert!(layers.iter().all(|name| name.starts_with(family)), "{layers:?}");
     // Over powers of two, transfers compute everything but slopes.
     let circuit =
         |step: &Step| matches!(&step.protocol, Protocol::Yao(layer) if layer.function.slope.is_none());
-    assert!(plan.mode.rounding().is_none() || !plan.steps().any(circuit));
+    assert!(plan.mode.design().rings != Rings::PowersOfTwo || !plan.steps().any(circuit));
 }
 
 fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
     let (network, samples) = network(json, shapes, input);
-    check_exact(&network, &samples, &OVER_PRIMES);
+    check_exact(&network, &samples, &over(Rings::Primes));
     let network = network_over_powers(json, shapes, &samples);
-    check_exact(&network, &samples, &OVER_POWERS);
-    for mode in NEAR {
+    check_exact(&network, &samples, &over(Rings::PowersOfTwo));
+    for mode in near() {
         check_near(&network, &samples[..3], mode);
     }
 }
@@ -209,14 +220,14 @@ fn referenced(network: &Network, samples: &[Vec<f32>]) -> (Vec<Vec<i64>>, Vec<Fi
 }
 
 /// Every mode tells logits and label of two predictions of one session, and the logits of three samples of one request.
-fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
+pub(crate) fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
     let (inputs, truth) = referenced(network, &samples[..3]);
     for &mode in modes {
         for (policy, count) in [(Policy::Logits, 2), (Policy::Label, 1)] {
             let told = run(network, policy, mode, &inputs[..count]);
             assert_eq!(told, truth[..count].iter().map(|run| expected(policy, run)).collect::<Vec<_>>());
         }
-        if mode.most_samples() > 1 {
+        if mode.design().most_samples > 1 {
             check_together(network, mode, &inputs, &truth, &[Policy::Logits]);
         }
     }
@@ -231,7 +242,7 @@ fn check_policies(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
             let told = run(network, policy, mode, &inputs[..1]);
             assert_eq!(told, [expected(policy, &truth[0])]);
         }
-        if mode.most_samples() > 1 {
+        if mode.design().most_samples > 1 {
             check_together(network, mode, &inputs, &truth, &POLICIES[..3]);
         }
     }
@@ -274,7 +285,7 @@ fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: 
 }
 
 /// Every output is within the bound that is proved for the network, and labels differ only where the two largest scores are that near.
-fn check_near(network: &Network, samples: &[Vec<f32>], mode: Mode) {
+pub(crate) fn check_near(network: &Network, samples: &[Vec<f32>], mode: Mode) {
     let executor = FixedExecutor::new(network).unwrap();
     let inputs: Vec<Vec<i64>> =
         samples.iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
@@ -335,9 +346,9 @@ fn convolutional_network_with_pooling_equals_the_reference() {
 #[test]
 fn every_policy_tells_what_the_reference_does() {
     let (network, samples) = network(CONVOLUTIONS, &CONVOLUTIONS_SHAPES, 144);
-    check_policies(&network, &samples, &OVER_PRIMES);
+    check_policies(&network, &samples, &over(Rings::Primes));
     let network = network_over_powers(CONVOLUTIONS, &CONVOLUTIONS_SHAPES, &samples);
-    check_policies(&network, &samples, &OVER_POWERS);
+    check_policies(&network, &samples, &over(Rings::PowersOfTwo));
 }
 
 #[test]
@@ -381,7 +392,7 @@ fn probabilities_of_many_classes_come_by_transfers() {
         let shapes: [(&str, &[usize]); 2] = [("w", &[16, classes]), ("b", &[classes])];
         let (_, samples) = network(json, &shapes, 16);
         let network = network_over_powers(json, &shapes, &samples);
-        let (policy, mode) = (Policy::Probability { digits }, OVER_POWERS[0]);
+        let (policy, mode) = (Policy::Probability { digits }, Mode::Cheetah(Rounding::Exact));
         let plan = plan(network.public(), policy, mode).unwrap();
         let inputs: Vec<Vec<i64>> =
             samples[..3].iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
@@ -469,11 +480,11 @@ fn transcripts_are_alike_whatever_the_weights_and_the_input() {
 /// Transcripts of a network on 64 values are alike.
 fn alike(json: &str, shapes: &[(&str, &[usize])], policies: &[Policy]) {
     let (network, samples) = network(json, shapes, 64);
-    for mode in OVER_PRIMES {
+    for mode in over(Rings::Primes) {
         check_transcripts(&network, mode, &samples[0], policies);
     }
     let network = network_over_powers(json, shapes, &samples);
-    for mode in [Mode::Cheetah(Rounding::Exact), NEAR[0], NEAR[1]] {
+    for mode in near().chain([Mode::Cheetah(Rounding::Exact)]) {
         check_transcripts(&network, mode, &samples[0], policies);
     }
 }
@@ -575,7 +586,7 @@ fn functions_and_products_of_two_values_equal_the_reference() {
     assert_eq!(functions(&protocols(json, &shapes, 20)), 3);
     let (_, samples) = network(json, &shapes, 20);
     let powers = network_over_powers(json, &shapes, &samples);
-    let plan = plan(powers.public(), Policy::Logits, OVER_POWERS[1]).unwrap();
+    let plan = plan(powers.public(), Policy::Logits, Mode::Tabula(tabula::Rounding::Exact)).unwrap();
     let names: Vec<_> = plan.steps().map(|step| step.protocol.name()).collect();
     // What is read behind a rescale keeps few bits; the tail's argument is in the ring of a sum.
     assert_eq!([functions(&names), names.iter().filter(|name| **name == "tabula.table").count()], [1, 2]);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::common::{network, session};
 use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{
-    Choices, Design, Designs, Kernels, Limits, Link, Mode, Objective, PlanError, Prices, Samples, choose,
+    Choices, Designs, Kernels, Limits, Link, Mode, NodeDesign, Objective, PlanError, Prices, Samples, choose,
     plan_within,
 };
 use lanner_quantize::QuantizationOptions;
@@ -53,7 +53,7 @@ fn choices(designs: Designs) -> Choices {
 
 /// For each node one of the designs, by a number that says which.
 fn drawn(network: &Network, seed: usize) -> Designs {
-    let of = [Some(Design::Gazelle), Some(Design::Tabula), None];
+    let of = [Some(NodeDesign::Gazelle), Some(NodeDesign::Tabula), None];
     let design = |(index, name): (usize, &str)| {
         let mixed = (seed + 1).wrapping_mul(2_654_435_761).wrapping_add(index * 40_503) >> 7;
         of[mixed % 3].map(|design| (name.to_owned(), design))
@@ -100,7 +100,7 @@ fn the_result_may_be_told_by_either_design() {
     let policy = Policy::Probability { digits: 2 };
     let input = network.public().input().quantize(&samples[0]).unwrap();
     let mut outcomes = Vec::new();
-    for designs in [Designs::new(), Designs::from([("output".to_owned(), Design::Gazelle)])] {
+    for designs in [Designs::new(), Designs::from([("output".to_owned(), NodeDesign::Gazelle)])] {
         let plan = plan_within(network.public(), policy, &choices(designs), &Limits::default()).unwrap();
         outcomes.push(session(network, &plan, &input, |channel| channel).1);
     }
@@ -117,11 +117,11 @@ fn designs_of_nothing_are_refused() {
         let planned = plan_within(network.public(), Policy::Logits, &choices, &Limits::default());
         matches!(planned, Err(PlanError::Design { .. }))
     };
-    assert!(!refused(Mode::Auto, named(relu, Design::Gazelle)));
-    assert!(refused(Mode::Auto, named("another", Design::Gazelle)));
+    assert!(!refused(Mode::Auto, named(relu, NodeDesign::Gazelle)));
+    assert!(refused(Mode::Auto, named("another", NodeDesign::Gazelle)));
     // What goes without saying is not said, so that there is one document for a plan.
-    assert!(refused(Mode::Auto, named(relu, Design::Cheetah)));
-    assert!(refused(Mode::Gazelle, named(relu, Design::Gazelle)));
+    assert!(refused(Mode::Auto, named(relu, NodeDesign::Cheetah)));
+    assert!(refused(Mode::Gazelle, named(relu, NodeDesign::Gazelle)));
 }
 
 #[test]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lanner.errors import native_errors
 from lanner.interrupts import interruptible
+from lanner.options import LOOKUP_MODES
 
 if TYPE_CHECKING:
     from lanner.model import Model
@@ -160,7 +161,7 @@ def _departures(layers: list[LayerTrace], document: dict[str, Any]) -> Iterator[
                 yield Departure("calibration", layer.name, what, "calibrate on samples like this one as well")
             else:
                 # What a lookup drops is the lookup's.
-                is_looked_up = document["mode"] == "tabula" and layer.operator == "Rescale"
+                is_looked_up = document["mode"] in LOOKUP_MODES and layer.operator == "Rescale"
                 yield Departure("precision", layer.name, what, _MORE_KEPT if is_looked_up else _MORE_BITS)
             break
 

@@ -3,14 +3,12 @@
 use std::fmt::Display;
 
 use lanner_network::{Policy, Precision};
+use lanner_plan::{Design, Rings};
 
 use super::CompileOptions;
+use crate::modes::{names, roundings};
 use crate::{Error, ErrorKind, Result};
 
-const MODES: [&str; 6] = ["gazelle", "falcon", "cheetah", "tabula", "auto", "spectral"];
-/// Those whose requests may hold several samples.
-const PACKING_MODES: [&str; 4] = ["gazelle", "cheetah", "auto", "spectral"];
-const ROUNDINGS: [&str; 3] = ["exact", "faithful", "stochastic"];
 const OBJECTIVES: [&str; 4] = ["latency", "online", "bytes", "memory"];
 /// Those that an owner chooses. Of labels that do not exclude each other `label` is `labels`.
 const OUTPUTS: [&str; 5] = ["label", "probability", "top-k", "logits", "value"];
@@ -26,10 +24,10 @@ impl CompileOptions {
     /// # Errors
     /// [`ErrorKind::Misuse`] naming the first option that has a value that is none of its own, or does not go with another.
     pub fn check(&self) -> Result<()> {
-        one_of("mode", &self.mode, &MODES)?;
+        one_of("mode", &self.mode, &names(|_| true))?;
         self.check_objective()?;
         if let Some(rounding) = &self.rounding {
-            one_of("rounding", rounding, &ROUNDINGS)?;
+            one_of("rounding", rounding, &roundings(|_| true))?;
         }
         if self.output != "labels" {
             one_of("output", &self.output, &OUTPUTS)?;
@@ -93,22 +91,27 @@ impl CompileOptions {
     fn check_of_one_mode(&self) -> Result<()> {
         if let Some(bits) = self.kept_bits {
             refuse(!(KEPT_BITS[0]..=KEPT_BITS[1]).contains(&bits), || kept_bits_are(bits))?;
-            refuse(self.mode != "tabula", || {
-                let what = format!(
-                    "bits are kept by the lookups of mode tabula alone, and the mode is {}",
-                    self.mode
-                );
-                misuse(what, "compile with mode tabula, or give a precision instead".to_owned())
-            })?;
+            self.check_goes("bits are kept by the lookups of", Design::looks_up, "give a precision instead")?;
         }
-        refuse(self.replace_relu && self.mode != "spectral", || {
-            let what = format!("ReLUs are replaced for mode spectral alone, and the mode is {}", self.mode);
-            misuse(what, "compile with mode spectral, or leave the ReLUs as they are".to_owned())
-        })?;
+        if self.replace_relu {
+            let of = |design: &Design| design.rings == Rings::Products;
+            self.check_goes("ReLUs are replaced for", of, "leave the ReLUs as they are")?;
+        }
         refuse(!self.batch.is_power_of_two(), || batch_is(self.batch))?;
-        refuse(self.batch > 1 && !PACKING_MODES.contains(&self.mode.as_str()), || {
+        let packing = names(|design| design.most_samples > 1);
+        refuse(self.batch > 1 && !packing.contains(&self.mode.as_str()), || {
             let what = format!("mode {} takes samples one by one", self.mode);
-            misuse(what, format!("compile with mode {}, or without a batch", listed(&PACKING_MODES)))
+            misuse(what, format!("compile with mode {}, or without a batch", listed(&packing)))
+        })
+    }
+
+    /// Checks that the mode is one of those that an option goes with.
+    fn check_goes(&self, what: &str, with: impl Fn(&Design) -> bool, fix: &str) -> Result<()> {
+        let with = names(with);
+        refuse(!with.contains(&self.mode.as_str()), || {
+            let modes = listed(&with);
+            let what = format!("{what} mode {modes} alone, and the mode is {}", self.mode);
+            misuse(what, format!("compile with mode {modes}, or {fix}"))
         })
     }
 }

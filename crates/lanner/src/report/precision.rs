@@ -1,7 +1,7 @@
 //! What precision was asked of a model, what it reaches, and with how many bits.
 
 use lanner_network::Network;
-use lanner_plan::{Design, Mode, Plan};
+use lanner_plan::Plan;
 use serde_json::{Value, json};
 
 /// What was asked and what is reached on the calibration samples; null for a network that nothing was asked of.
@@ -35,14 +35,8 @@ pub(super) fn layers(network: &Network) -> Vec<Value> {
 /// For each lookup of a plan the bits that it keeps, sign included, and those that it drops; null in modes without lookups.
 pub(super) fn lookups(plan: &Plan, network: &Network) -> Value {
     let nodes = network.public().nodes();
-    let is_made = |lookup: &lanner_network::Lookup| {
-        plan.mode != Mode::Auto || plan.designs.get(&nodes[lookup.first].name) == Some(&Design::Tabula)
-    };
-    if !matches!(plan.mode, Mode::Tabula(_) | Mode::Auto)
-        || !network.public().lookups().any(|lookup| is_made(&lookup))
-    {
-        return Value::Null;
-    }
+    let made = network.public().lookups().filter(|lookup| plan.looks_up(&nodes[lookup.first].name));
     let row = |lookup: lanner_network::Lookup| json!({"name": nodes[lookup.rescale].name, "kept": lookup.kept, "dropped": lookup.dropped});
-    network.public().lookups().filter(is_made).map(row).collect()
+    let rows: Vec<Value> = made.map(row).collect();
+    if rows.is_empty() { Value::Null } else { rows.into() }
 }

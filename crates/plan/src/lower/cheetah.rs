@@ -9,7 +9,8 @@ use lanner_transfers::{RingActivation, RingSquare, Rounding};
 
 use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;
-use crate::{Mode, PlanError, Samples};
+use crate::mode::{Between, Inexact, Mode};
+use crate::{PlanError, Samples};
 
 /// Checks that a mode rounds in a way that the policy's results may show.
 ///
@@ -19,12 +20,11 @@ use crate::{Mode, PlanError, Samples};
 /// # Errors
 /// [`PlanError::Policy`] for faithful or stochastic rounding with any policy but `label`.
 pub(super) fn check_rounding(policy: Policy, mode: Mode) -> Result<(), PlanError> {
-    if mode.is_exact() || policy == Policy::Label {
+    let Some(Inexact { name, .. }) = mode.inexact().filter(|_| policy != Policy::Label) else {
         return Ok(());
-    }
-    let rounding = if matches!(mode, Mode::Tabula(_)) { "stochastic" } else { "faithful" };
+    };
     let reason = format!(
-        "it shows how values were rounded, and under {rounding} rounding a client that repeats one query can compute weights from that"
+        "it shows how values were rounded, and under {name} rounding a client that repeats one query can compute weights from that"
     );
     let fix = "round exactly, or choose label";
     Err(PlanError::Policy { policy: policy.name(), reason, fix: fix.to_owned() })
@@ -32,19 +32,14 @@ pub(super) fn check_rounding(policy: Policy, mode: Mode) -> Result<(), PlanError
 
 impl Planner<'_> {
     /// A linear layer in the cheapest parameter set with room for its noise. Whatever the rounding, sums that the result is made of are exact.
-    pub(super) fn coefficient_layer(
-        &self,
-        index: usize,
-        shape: Convolution,
-        rounding: Rounding,
-    ) -> Result<Linear, PlanError> {
+    pub(super) fn coefficient_layer(&self, index: usize, shape: Convolution) -> Result<Linear, PlanError> {
         let node = &self.network.nodes()[index];
         let bits = bits(node)?;
         if let Some(set) = self.guards.set(index + 1) {
             let accuracy = Accuracy::Guarded(self.guards.of(index + 1));
             return Ok(Linear { shape, bits, set, accuracy, samples: Samples::ONE });
         }
-        let accuracy = match rounding {
+        let accuracy = match self.choices.mode.rounding() {
             Rounding::Faithful if !self.in_result[index + 1] => Accuracy::OffByOne,
             _ => Accuracy::Exact,
         };
@@ -63,10 +58,10 @@ impl Planner<'_> {
         [from, to]: [Ring; 2],
         guard: u32,
     ) -> Option<RingActivation> {
-        let (Some(rounding), Ring::Pow2(from), Ring::Pow2(to)) = (self.mode(first).rounding(), from, to)
-        else {
+        let (Ring::Pow2(from), Ring::Pow2(to)) = (from, to) else { return None };
+        if self.rules(first).between == Between::Circuits {
             return None;
-        };
+        }
         let mut function = fused.function;
         let from = from + guard;
         function.shift += guard;
@@ -74,6 +69,7 @@ impl Planner<'_> {
         let largest = (1 << from.checked_sub(function.shift + 1)?) - 1;
         function.high = function.high.map(|high| high.min(largest));
         let windows = fused.windows;
+        let rounding = self.choices.mode.rounding();
         let activation = RingActivation { function, windows, from, to, rounding };
         activation.build(&self.sets).is_ok().then_some(activation)
     }

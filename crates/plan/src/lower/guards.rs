@@ -12,7 +12,8 @@ use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
 use lanner_network::{FixedNode, FixedOp};
 
 use super::{Planner, Run, convolution, layer, ring};
-use crate::{Mode, PlanError};
+use crate::PlanError;
+use crate::mode::{Between, Kind, Rings};
 
 /// The guards of a network.
 #[derive(Default)]
@@ -40,7 +41,7 @@ impl Planner<'_> {
     pub(super) fn find_guards(&self, of_result: bool) -> Result<Guards, PlanError> {
         let nodes = self.network.nodes();
         let mut guards = Guards { bits: vec![0; nodes.len() + 1], sets: BTreeMap::new() };
-        if self.choices.mode.rounding().is_none() {
+        if self.choices.mode.design().rings != Rings::PowersOfTwo {
             return Ok(guards);
         }
         let errors = self.errors(&self.dropped(of_result));
@@ -66,7 +67,7 @@ impl Planner<'_> {
         // Users come behind what they use, and the last value is the result.
         for value in (1..nodes.len()).rev() {
             let through = |user: usize| {
-                if is_local(&nodes[user].op) { dropped[user + 1] } else { self.rescales(user) }
+                if Kind::is_local(&nodes[user].op) { dropped[user + 1] } else { self.rescales(user) }
             };
             let mut users = self.network.users(value).peekable();
             dropped[value] = users.peek().is_some() && users.all(through);
@@ -93,7 +94,7 @@ impl Planner<'_> {
         let from = ring(self.network.accumulator(node.inputs[0]));
         nodes.last().is_some_and(|last| {
             let to = ring(self.network.nodes()[*last].accumulator);
-            let by_circuit = self.mode(user) == Mode::Gazelle && fused.function.slope.is_none();
+            let by_circuit = self.rules(user).between == Between::Circuits && fused.function.slope.is_none();
             let rescaled = by_circuit || self.activation(user, &fused, [from, to], 0).is_some();
             fused.function.shift > 0 && rescaled
         })
@@ -111,14 +112,14 @@ impl Planner<'_> {
                 Err(_) => u64::MAX,
             };
             errors[index + 1] = match op {
-                _ if !dropped[index + 1] => 0,
+                _ if !dropped[index + 1] || self.sparse[index].is_some() => 0,
                 FixedOp::Conv2d(_) | FixedOp::Linear { .. } => 1,
                 FixedOp::Add { factors: [a, b] } => times(*a, of(0)).saturating_add(times(*b, of(1))),
                 FixedOp::Scale { factor } => times(*factor, of(0)),
                 FixedOp::SumPool(window) => {
                     of(0).saturating_mul(window.kernel.iter().map(|side| *side as u64).product())
                 }
-                op if is_local(op) => (0..inputs.len()).map(of).max().unwrap_or(0),
+                op if Kind::is_local(op) => (0..inputs.len()).map(of).max().unwrap_or(0),
                 _ => 0,
             };
         }
@@ -145,29 +146,12 @@ impl Planner<'_> {
     }
 }
 
-/// Whether each party computes an operator on its own share.
-pub(super) const fn is_local(op: &FixedOp) -> bool {
-    matches!(
-        op,
-        FixedOp::Bias { .. }
-            | FixedOp::SumPool(_)
-            | FixedOp::Add { .. }
-            | FixedOp::Scale { .. }
-            | FixedOp::Narrow
-            | FixedOp::Reshape
-            | FixedOp::Transpose { .. }
-            | FixedOp::Slice { .. }
-            | FixedOp::Pad { .. }
-            | FixedOp::Concat { .. }
-    )
-}
-
 /// Values with an error that go into one another, which all have the same guard; and the largest error of each group.
 fn groups(nodes: &[FixedNode], errors: &[u64]) -> Vec<(Vec<usize>, u64)> {
     // The group of each value: the least value that is known to be in it.
     let mut of: Vec<usize> = (0..errors.len()).collect();
     for (index, node) in
-        nodes.iter().enumerate().filter(|(index, node)| errors[index + 1] > 0 && is_local(&node.op))
+        nodes.iter().enumerate().filter(|(index, node)| errors[index + 1] > 0 && Kind::is_local(&node.op))
     {
         for input in node.inputs.iter().filter(|input| errors[**input] > 0) {
             let [a, b] = [of[index + 1], of[*input]];

@@ -1,4 +1,4 @@
-//! The activations of mode tabula, and of the nodes that follow it in mode auto.
+//! Activations by lookups.
 
 use lanner_network::FixedOp;
 use lanner_primitives::Ring;
@@ -7,8 +7,9 @@ use lanner_tabula::{Lookup, Maxima, Rounding, Table};
 use lanner_transfers::{self as transfers, RingActivation, RingFunction};
 
 use super::Planner;
+use crate::PlanError;
 use crate::fuse::Fused;
-use crate::{Mode, PlanError};
+use crate::mode::Between;
 
 impl Planner<'_> {
     /// Adds the steps that look a run of operators up, on values with bits of guard that may be anything in their ring or are below a quarter of it: none
@@ -53,11 +54,11 @@ impl Planner<'_> {
         self.push(name, vec![input], before).map(Some)
     }
 
-    /// The table of the function at node `last` of what is rescaled, in mode tabula and where few enough bits are kept.
+    /// The table of the function at node `last` of what is rescaled, where nodes are looked up and few enough bits are kept.
     pub(super) fn table(&self, last: usize, step: &RingFunction) -> Option<Table> {
         let RingFunction { ref function, values, from, to, shift } = *step;
         let table = Table { values, from, shift, function: function.clone(), to, expanded: false };
-        (matches!(self.mode(last), Mode::Tabula(_)) && table.build(&self.sets).is_ok()).then_some(table)
+        (self.rules(last).between == Between::Lookups && table.build(&self.sets).is_ok()).then_some(table)
     }
 
     /// Whether a node is a rescale that goes along with the function behind it as a table: no run ends in it, since alone the function would be none.
@@ -80,8 +81,8 @@ impl Planner<'_> {
     /// it without another rescale in between.
     pub(super) fn lookup_rounding(&self, nodes: &[usize]) -> Rounding {
         let is_rescale = |node: &&usize| matches!(self.network.nodes()[**node].op, FixedOp::Rescale { .. });
-        match (self.choices.mode, nodes.iter().find(is_rescale)) {
-            (Mode::Tabula(rounding), Some(node)) if !self.in_result[node + 1] => rounding,
+        match nodes.iter().find(is_rescale) {
+            Some(node) if !self.in_result[node + 1] => self.choices.mode.lookup_rounding(),
             _ => Rounding::Exact,
         }
     }

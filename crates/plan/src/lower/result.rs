@@ -10,7 +10,8 @@ use lanner_transfers::softmax::{Probability, RingSoftmax};
 use lanner_yao as yao;
 
 use super::{OUTPUT, Planner, layer, ring, widened};
-use crate::{BuiltPlan, Mode, Plan, PlanError};
+use crate::mode::Between;
+use crate::{BuiltPlan, Plan, PlanError};
 
 /// Bytes that a round counts as where a circuit of one round is held against transfers: what a link of 100 MB/s sends in a millisecond.
 const ROUND: u64 = 100_000;
@@ -68,7 +69,7 @@ impl Planner<'_> {
         circuit: &yao::Scores<Probability>,
     ) -> Result<Option<RingSoftmax>, PlanError> {
         // A label and its probability are told of one sample.
-        if self.mode(last) == Mode::Gazelle || !self.choices.samples.is_one() {
+        if self.rules(last).between == Between::Circuits || !self.choices.samples.is_one() {
             return Ok(None);
         }
         let &yao::Scores { classes, what: Probability { digits, scale }, from, guard, .. } = circuit;
@@ -98,18 +99,18 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a plan has transfers for the result's guard alone.
-pub(super) fn only_drops_take_transfers(plan: &Plan, built: &BuiltPlan) -> Result<bool, PlanError> {
-    let mut drops = false;
+/// Whether a plan has transfers for the result's guard and for block-diagonal layers alone, which ciphertexts would do, too.
+pub(super) fn only_choices_take_transfers(plan: &Plan, built: &BuiltPlan) -> Result<bool, PlanError> {
+    let mut chosen = false;
     for (step, built) in plan.steps().zip(built.steps()) {
         let takes = built.needs()?.transfers != [0; 2];
         match step.protocol {
-            Protocol::DropGuard(_) => drops = true,
+            Protocol::DropGuard(_) | Protocol::RingSparse(_) | Protocol::SparseAhead(_) => chosen = true,
             _ if takes => return Ok(false),
             _ => {}
         }
     }
-    Ok(drops)
+    Ok(chosen)
 }
 
 /// What set-up and one prediction send.

@@ -11,7 +11,7 @@ use lanner_step::{Samples, Windows};
 use lanner_yao as yao;
 
 use super::{Planner, ring};
-use crate::{Choices, Mode, PlanError};
+use crate::{Choices, PlanError};
 
 /// The name of the steps that find out.
 pub(crate) const SATURATION: &str = "saturation";
@@ -45,8 +45,8 @@ pub(super) fn bounds(
         return Ok(Vec::new());
     }
     let refused = |reason: String, fix| Err(PlanError::Saturation { reason, fix });
-    if *mode == Mode::Spectral {
-        let reason = "mode spectral computes on ciphertexts, where no value is compared".to_owned();
+    if !mode.design().is_interactive() {
+        let reason = format!("mode {} computes on ciphertexts, where no value is compared", mode.name());
         return refused(reason, "choose another mode");
     }
     if !matches!(policy, Policy::Logits | Policy::Value) {

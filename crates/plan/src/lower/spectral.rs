@@ -9,7 +9,7 @@ use lanner_protocol::Protocol;
 use lanner_spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search, Square, largest};
 use lanner_step::{Convolution, Encrypted, Known, Samples, ValueType};
 
-use super::{convolution, unsupported};
+use super::{convolution, unsupported, unsupported_input};
 use crate::built::layer as layer_of;
 use crate::limits::{Limits, Totals, check_memory};
 use crate::{Account, BuiltPlan, Designs, Item, Mode, Plan, PlanError, Saturation, Step};
@@ -30,7 +30,7 @@ pub(super) fn plan(
     samples: Samples,
     limits: &Limits,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
-    if !matches!(policy, Policy::Logits | Policy::Value) {
+    if !Mode::Spectral.design().has_policy(policy) {
         return Err(PlanError::Policy {
             policy: policy.name(),
             reason: "the client learns every score, for nobody compares them on ciphertexts".to_owned(),
@@ -284,12 +284,4 @@ fn depth_at(network: &PublicNetwork, index: usize) -> PlanError {
         "the network is deeper than the parameters of ciphertexts allow: there is room for the layers before this one, with {fit} of {all} squares"
     );
     unsupported(&network.nodes()[index], reason)
-}
-
-fn unsupported_input(network: &PublicNetwork, reason: &str) -> PlanError {
-    PlanError::Unsupported {
-        node: network.input().name.clone(),
-        operator: "Input",
-        reason: reason.to_owned(),
-    }
 }

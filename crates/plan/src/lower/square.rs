@@ -40,7 +40,7 @@ impl Planner<'_> {
         let Some(taker) = taker(network, index) else { return Ok(false) };
         let node = &network.nodes()[taker];
         let (shape, prime) = (convolution(node, network.shape(node.inputs[0]))?, prime(node)?);
-        if in_frequencies(self.choices.mode, &shape, prime, &self.sets).is_some() {
+        if in_frequencies(self.rules.layer, &shape, prime, &self.sets).is_some() {
             return Ok(false);
         }
         let fits = fits(self.layout(node, &shape)?, prime, self.rotating, &self.sets);

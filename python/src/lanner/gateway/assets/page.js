@@ -47,9 +47,16 @@ function chosenModel() {
 
 function chooseModel() {
   const model = chosenModel();
-  const shape = model.shape.join(" x ");
-  byId("model-facts").textContent = `Input ${shape}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;
+  const several = model.inputs.length > 1;
+  const inputs = several ? model.inputs : [{ ...model, name: "", choices: null, ...model.inputs[0] }];
+  const described = inputs.map(({ name, shape, choices }) => {
+    const whole = choices === null ? "" : ` of whole numbers from 0 to ${choices - 1}`;
+    return `${several ? name : ""} ${shape.join(" x ")}${whole}`.trim();
+  });
+  const facts = `${several ? "Inputs" : "Input"} ${described.join(", ")}`;
+  byId("model-facts").textContent = `${facts}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;
   const pictures = model.image !== null;
+  const arrays = several ? "A .npz or JSON file" : "A CSV, JSON or .npy file";
   for (const kind of ["draw", "file", "numbers"]) {
     const radio = document.querySelector(`input[name="kind"][value="${kind}"]`);
     radio.disabled = kind === "draw" && !pictures;
@@ -57,11 +64,14 @@ function chooseModel() {
   }
   byId("kind-note").hidden = pictures;
   byId("kind-note").textContent = "This model does not say how a picture becomes its input, so there is nothing to draw for.";
-  byId("file-label").textContent = pictures ? "A PNG, JPEG, CSV or .npy file; choose it, or drop it on this page" : "A CSV or .npy file; choose it, or drop it on this page";
+  byId("file-label").textContent = `${pictures ? "A PNG, JPEG, CSV or .npy file" : arrays}; choose it, or drop it on this page`;
   byId("file-help").textContent = pictures
     ? `The gateway makes a picture ${model.image.width} x ${model.image.height} pixels by the model's own rules.`
-    : `One row of ${model.values} numbers.`;
-  byId("row-label").textContent = `${model.values} numbers`;
+    : several ? "An array for each of the inputs, by its name." : `One row of ${model.values} numbers.`;
+  byId("row-label").textContent = several ? "The inputs by name" : `${model.values} numbers`;
+  byId("row-help").textContent = several
+    ? `JSON, as in {${model.inputs.map(({ name }) => `"${name}": [...]`).join(", ")}}.`
+    : "One row, separated by commas, as in a CSV file without a header.";
   // A model that inverts pictures takes dark ink on light paper.
   byId("light-ink").checked = pictures && !model.image.invert;
   drawing.useLightInk(byId("light-ink").checked);

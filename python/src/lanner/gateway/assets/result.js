@@ -32,9 +32,19 @@ export function duration(seconds) {
   return seconds >= 1 ? `${seconds.toFixed(2)} s` : `${(seconds * 1e3).toFixed(1)} ms`;
 }
 
+// So many numbers of one output of several are shown.
+const SHOWN = 12;
+
 function told(prediction, model) {
   const { label, class_name: name, top, labels, class_names: names, logits, values } = prediction;
   const more = [`The model's owner chose that you learn its ${POLICIES[model.output] ?? model.output}, and nothing else.`];
+  if (values && !Array.isArray(values)) {
+    const each = Object.entries(values).map(([output, numbers]) => {
+      const shown = numbers.length > SHOWN ? `${numbers.slice(0, SHOWN).map(number).join(", ")}, ...` : numbers.map(number).join(", ");
+      return `${output} (${prediction.shape[output].join(" x ")}): ${shown}`;
+    });
+    return [each.join("; "), more.join(" ")];
+  }
   const map = prediction.shape && (values ?? logits);
   if (map) {
     const [least, most] = map.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);

@@ -8,12 +8,11 @@
 //! Times differ between machines. So the plan carries the designs that were chosen, and whoever reads it derives the same steps from them.
 
 use lanner_network::{FixedNode, FixedOp, Policy, PublicNetwork};
-use lanner_tabula as tabula;
-use lanner_transfers::Rounding;
 
 use crate::lower::{OUTPUT, build_within};
+use crate::mode::{Kind, NodeDesign, TRIED};
 use crate::{
-    Choices, Design, Designs, Estimate, Kernels, Limits, Link, Mode, PhaseEstimate, Plan, PlanError, Samples,
+    Choices, Designs, Estimate, Kernels, Limits, Link, Mode, PhaseEstimate, Plan, PlanError, Samples,
 };
 
 /// What a plan is chosen for; whichever it is, [`Objective::Latency`] decides between equals.
@@ -139,8 +138,8 @@ impl Search<'_> {
 
     /// The better of the plans of one design.
     fn single(&self) -> Result<Planned, PlanError> {
-        let [transfers, lookups] = [Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)]
-            .map(|mode| self.planned(&Choices { samples: self.samples, ..mode.into() }));
+        let [transfers, lookups] =
+            [TRIED[0], TRIED[1]].map(|mode| self.planned(&Choices { samples: self.samples, ..mode.into() }));
         match (transfers, lookups) {
             (Ok(transfers), Ok(lookups)) if lookups.price < transfers.price => Ok(lookups),
             (Err(_), Ok(lookups)) => Ok(lookups),
@@ -149,9 +148,9 @@ impl Search<'_> {
     }
 
     /// The beginnings that are plans, the best first: in each, every node follows one design for layers and one for what is between them, if it can.
-    fn starts(&self, groups: &[Group]) -> Vec<(Vec<Design>, Planned)> {
-        let layers = [Design::Cheetah, Design::Tabula];
-        let between = [Design::Cheetah, Design::Tabula, Design::Gazelle];
+    fn starts(&self, groups: &[Group]) -> Vec<(Vec<NodeDesign>, Planned)> {
+        let layers = [NodeDesign::Cheetah, NodeDesign::Tabula];
+        let between = [NodeDesign::Cheetah, NodeDesign::Tabula, NodeDesign::Gazelle];
         let all = layers.into_iter().flat_map(|layer| between.map(|between| (layer, between)));
         let mut starts: Vec<_> = all
             .filter_map(|(layer, between)| {
@@ -165,7 +164,7 @@ impl Search<'_> {
     }
 
     /// The end of a search that begins with these designs and their plan.
-    fn descend(&self, groups: &[Group], mut at: Vec<Design>, mut best: Planned) -> Planned {
+    fn descend(&self, groups: &[Group], mut at: Vec<NodeDesign>, mut best: Planned) -> Planned {
         for _ in 0..SWEEPS {
             let mut is_changed = false;
             for (index, group) in groups.iter().enumerate() {
@@ -190,8 +189,8 @@ impl Search<'_> {
     }
 
     /// The choices in which groups follow these designs.
-    fn mixture(&self, groups: &[Group], of: &[Design]) -> Choices {
-        let named = groups.iter().zip(of).filter(|(_, design)| **design != Design::Cheetah);
+    fn mixture(&self, groups: &[Group], of: &[NodeDesign]) -> Choices {
+        let named = groups.iter().zip(of).filter(|(_, design)| **design != NodeDesign::Cheetah);
         let designs: Designs = named
             .flat_map(|(group, design)| group.names.iter().map(|name| (name.clone(), *design)))
             .collect();
@@ -202,14 +201,14 @@ impl Search<'_> {
 /// Nodes of one kind, which follow one design.
 struct Group {
     names: Vec<String>,
-    designs: &'static [Design],
+    designs: &'static [NodeDesign],
 }
 
 impl Group {
     /// The design that its nodes follow if layers follow one and what is between them another, as far as they can.
-    fn nearest(&self, layer: Design, between: Design) -> Design {
-        let design = if self.designs.contains(&Design::Gazelle) { between } else { layer };
-        if self.designs.contains(&design) { design } else { Design::Cheetah }
+    fn nearest(&self, layer: NodeDesign, between: NodeDesign) -> NodeDesign {
+        let design = if self.designs.contains(&NodeDesign::Gazelle) { between } else { layer };
+        if self.designs.contains(&design) { design } else { NodeDesign::Cheetah }
     }
 }
 
@@ -217,7 +216,7 @@ impl Group {
 fn groups(network: &PublicNetwork, policy: Policy) -> Vec<Group> {
     let mut kinds: Vec<(&FixedNode, &[usize], Group)> = Vec::new();
     for (index, node) in network.nodes().iter().enumerate() {
-        let designs = designs_of(&node.op);
+        let designs = NodeDesign::of(&node.op);
         if designs.is_empty() || is_taken_along(network, index) {
             continue;
         }
@@ -233,29 +232,17 @@ fn groups(network: &PublicNetwork, policy: Policy) -> Vec<Group> {
     }
     let mut groups: Vec<Group> = kinds.into_iter().map(|(_, _, group)| group).collect();
     if matches!(policy, Policy::Probability { .. }) {
-        groups.push(Group { names: vec![OUTPUT.to_owned()], designs: &[Design::Cheetah, Design::Gazelle] });
+        groups.push(Group {
+            names: vec![OUTPUT.to_owned()],
+            designs: &[NodeDesign::Cheetah, NodeDesign::Gazelle],
+        });
     }
     groups
 }
 
-/// The designs that an operator may follow; none where there is one alone.
-const fn designs_of(op: &FixedOp) -> &'static [Design] {
-    match op {
-        FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Function(_) => {
-            &[Design::Cheetah, Design::Tabula]
-        }
-        FixedOp::Relu
-        | FixedOp::LeakyRelu(_)
-        | FixedOp::Clip(_)
-        | FixedOp::MaxPool(_)
-        | FixedOp::Rescale { .. } => &[Design::Cheetah, Design::Gazelle, Design::Tabula],
-        _ => &[],
-    }
-}
-
 /// Whether a node follows another that has a choice for both, as its only reader. One that begins steps of its own all the same follows cheetah.
 fn is_taken_along(network: &PublicNetwork, index: usize) -> bool {
-    let is_between = |op: &FixedOp| designs_of(op).len() > 2;
+    let is_between = |op: &FixedOp| Kind::of(op) == Kind::Between;
     let Some(before) = network.nodes()[index].inputs[0].checked_sub(1) else { return false };
     let nodes = network.nodes();
     is_between(&nodes[index].op) && is_between(&nodes[before].op) && network.users(before + 1).count() == 1

@@ -1,0 +1,21 @@
+//! Cheetah: coefficient-encoded layers, and oblivious transfer between them.
+
+use lanner_network::Network;
+
+use super::design::{Between, Design, Inexact, Layer, Rings, Rules};
+
+pub(super) const RULES: Rules = Rules { layer: Layer::Coefficients, between: Between::Transfers };
+
+pub(super) static DESIGN: Design = Design {
+    name: "cheetah",
+    inexact: Some(Inexact {
+        name: "faithful",
+        said: "faithful, as its owner asked: labels may differ from run to run",
+        leak: "whether a value was rounded up follows from low bits that the client's own share and the hidden value have; a client that \
+               repeats one query and compares the labels learns more of hidden values and weights than its label",
+        errors: Network::faithful_errors,
+    }),
+    rings: Rings::PowersOfTwo,
+    rules: Some(RULES),
+    most_samples: 64,
+};

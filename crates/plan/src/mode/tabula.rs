@@ -1,0 +1,21 @@
+//! Tabula: layers computed ahead, so that the online phase is plaintext arithmetic, and lookups of values that are opened under masks.
+
+use lanner_network::Network;
+
+use super::design::{Between, Design, Inexact, Layer, Rings, Rules};
+
+pub(super) const RULES: Rules = Rules { layer: Layer::Ahead, between: Between::Lookups };
+
+pub(super) static DESIGN: Design = Design {
+    name: "tabula",
+    inexact: Some(Inexact {
+        name: "stochastic",
+        said: "stochastic, as its owner asked, but for the last rescale: labels may differ from run to run",
+        leak: "each hidden value is rounded up as often as the fraction that it loses says; a client that repeats one query and counts the labels \
+               learns more of hidden values and weights than its label, and a server that is told the labels more of the input",
+        errors: Network::stochastic_errors,
+    }),
+    rings: Rings::PowersOfTwo,
+    rules: Some(RULES),
+    most_samples: 1,
+};
