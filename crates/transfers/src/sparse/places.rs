@@ -39,7 +39,7 @@ impl Places {
         let [height, width] = shape.image;
         let sides = [shape.groups, rows, columns, height, width, samples.count()];
         let products = sides.into_iter().try_fold(1_usize, usize::checked_mul);
-        if products.is_none_or(|products| products >= 1 << 40) {
+        if products.is_none_or(|products| products as u64 >= 1 << 40) {
             return Err(error);
         }
         let blocks = [shape.groups, rows, columns];
