@@ -68,9 +68,8 @@ KNOWN_CIRCLES: dict[str, tuple[int, ...]] = {
     "network": (7,),
     "ot": (6,),
     "plan": (11,),
-    "primitives": (13, 2),
     "quantize": (2, 2),
-    "ring": (15,),
+    "ring": (16,),
     "session": (2, 2),
     "store": (3, 3, 2),
 }

@@ -29,7 +29,7 @@ fn main() {
         ("max_pool 2x2", max_pool_relu_rescale(prime, 4, 7).unwrap().circuit().clone(), 256),
         ("argmax 1000", argmax(prime, 1000).unwrap().circuit().clone(), 16),
     ];
-    for backend in Backend::ALL.into_iter().filter(|b| b.is_available()) {
+    for &backend in Backend::available().iter().rev() {
         for (name, circuit, instances) in &circuits {
             let case = Case::new(circuit, *instances, backend);
             let (garbling, evaluation) = (case.garbling(), case.evaluation());
@@ -155,7 +155,7 @@ impl<'c> Case<'c> {
 
     fn garble(&self, sink: &mut dyn FnMut(&[u8])) -> Bits {
         let mut garbler = Garbler::new(self.circuit, self.delta, self.salt, 0).unwrap();
-        garbler = garbler.with_backend(self.backend).unwrap();
+        garbler = garbler.with_backend(self.backend);
         let mut sink = |chunk: &[u8]| -> Result<(), GcError> {
             sink(chunk);
             Ok(())
@@ -164,8 +164,8 @@ impl<'c> Case<'c> {
     }
 
     fn evaluate(&self, tables: &mut impl TableSource<Error = GcError>) -> Bits {
-        let evaluator = Evaluator::new(self.circuit, self.salt, 0).with_backend(self.backend);
-        evaluator.unwrap().evaluate(self.instances, &self.labels, tables).unwrap()
+        let mut evaluator = Evaluator::new(self.circuit, self.salt, 0).with_backend(self.backend);
+        evaluator.evaluate(self.instances, &self.labels, tables).unwrap()
     }
 
     fn garbling(&self) -> Rate {

@@ -42,7 +42,4 @@ pub enum GcError {
     /// A share is not below its modulus.
     #[error("a share is out of the range of its ring")]
     ShareRange,
-    /// The machine lacks the instructions of the chosen backend.
-    #[error("this machine cannot run the {0} backend")]
-    Backend(&'static str),
 }

@@ -8,10 +8,6 @@ pub fn prg(seed: u8) -> Prg {
     Prg::from_seed([seed; 16])
 }
 
-pub fn backends() -> Vec<Backend> {
-    Backend::ALL.into_iter().filter(|b| b.is_available()).collect()
-}
-
 /// One garbling: what the garbler and the evaluator hold.
 pub struct Garbling {
     pub delta: Block,
@@ -38,7 +34,7 @@ pub fn garble(circuit: &Circuit, instances: usize, known: &Bits, seed: u8, backe
         chunks.push(chunk.len());
         Ok(())
     };
-    let mut garbler = Garbler::new(circuit, delta, salt, BATCH).unwrap().with_backend(backend).unwrap();
+    let mut garbler = Garbler::new(circuit, delta, salt, BATCH).unwrap().with_backend(backend);
     let permute = garbler.garble(instances, &zero_labels, known, &mut sink).unwrap();
     Garbling { delta, salt, batch: BATCH, zero_labels, tables, chunks, permute }
 }
@@ -51,7 +47,7 @@ impl Garbling {
 
     pub fn evaluate(&self, circuit: &Circuit, instances: usize, inputs: &Bits, backend: Backend) -> Bits {
         let mut tables = TablesInMemory::new(&self.tables);
-        let mut evaluator = Evaluator::new(circuit, self.salt, self.batch).with_backend(backend).unwrap();
+        let mut evaluator = Evaluator::new(circuit, self.salt, self.batch).with_backend(backend);
         let colours = evaluator.evaluate(instances, &self.active_labels(inputs), &mut tables).unwrap();
         assert!(tables.is_empty(), "tables left over");
         colours.xor(&self.permute).unwrap()
@@ -77,11 +73,11 @@ pub fn check(circuit: &Circuit, instances: usize, seed: u8) {
     let inputs = Bits::random(instances * circuit.evaluator_inputs(), &mut prg);
     let known = Bits::random(instances * circuit.garbler_inputs(), &mut prg);
     let expected = clear(circuit, instances, &inputs, &known);
-    let reference = garble(circuit, instances, &known, seed, Backend::Portable);
+    let reference = garble(circuit, instances, &known, seed, Backend::PORTABLE);
     assert_eq!(reference.tables.len(), circuit.table_bytes(instances));
     let lengths: Vec<_> = lanner_gc::chunk_lengths(circuit, instances).collect();
     assert_eq!(reference.chunks, lengths);
-    for backend in backends() {
+    for &backend in Backend::available() {
         let garbling = garble(circuit, instances, &known, seed, backend);
         assert!(garbling.tables == reference.tables, "{backend:?} tables differ");
         assert_eq!(garbling.permute.as_words(), reference.permute.as_words(), "{backend:?} permute bits");

@@ -1,5 +1,7 @@
 //! Versions, processor features and what the kernels make of them.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::manifest::FORMAT_VERSION;
@@ -16,22 +18,7 @@ pub fn doctor() -> Value {
         "architecture": std::env::consts::ARCH,
         "system": std::env::consts::OS,
         "cores": std::thread::available_parallelism().map_or(1, usize::from),
-        "features": features(),
+        "features": lanner_primitives::features().into_iter().collect::<BTreeMap<_, _>>(),
         "rings": rings(),
     })
-}
-
-/// Processor features that a kernel looks for, and whether this machine has them.
-fn features() -> Value {
-    #[cfg(target_arch = "x86_64")]
-    return json!({
-        "aes": std::arch::is_x86_feature_detected!("aes"),
-        "avx2": std::arch::is_x86_feature_detected!("avx2"),
-        "avx512f": std::arch::is_x86_feature_detected!("avx512f"),
-        "avx512ifma": std::arch::is_x86_feature_detected!("avx512ifma"),
-        "vaes": std::arch::is_x86_feature_detected!("vaes"),
-        "gfni": std::arch::is_x86_feature_detected!("gfni"),
-    });
-    #[cfg(not(target_arch = "x86_64"))]
-    json!({})
 }

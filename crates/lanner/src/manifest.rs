@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::{Error, ErrorKind, LimitOptions, Result};
+use crate::named::{make_input, make_output};
+use crate::{Error, ErrorKind, LimitOptions, NamedInput, NamedOutput, Result};
 
 /// The version of model files and manifests that this build reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 4;
@@ -31,6 +32,12 @@ pub struct Manifest {
     pub image: Option<serde_json::Value>,
     /// What an input looks like.
     pub input: InputDescription,
+    /// The original model's inputs, of which the input is made, where it is not the only one itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<NamedInput>,
+    /// The original model's outputs, of which the value is made, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<NamedOutput>,
     /// A hash of the weights under a salt that stays secret, so that nobody can confirm guessed weights.
     pub weights: String,
     /// The model's identity, which a client pins: a hash of this document, the weights' hash included. In hexadecimal.
@@ -109,6 +116,8 @@ impl Manifest {
             && self.policy.needs_scale() == self.network.output_scale().is_some()
             && self.input == InputDescription::of(&self.network)
             && self.classes.as_ref().is_none_or(named)
+            && (self.inputs.is_empty() || make_input(&self.inputs, self.network.input().len()))
+            && (self.outputs.is_empty() || make_output(&self.outputs, self.network.output_len()))
     }
 
     /// Writes the JSON form; the same manifest always gives the same bytes.

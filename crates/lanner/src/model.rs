@@ -105,6 +105,8 @@ impl Model {
             classes: options.names(policy, public.output_len()),
             image: options.image.clone(),
             input: InputDescription::of(&public),
+            inputs: options.inputs.clone(),
+            outputs: options.outputs.clone(),
             weights: String::new(),
             commitment: String::new(),
             network: public,
@@ -142,6 +144,8 @@ impl Model {
             public_preprocessing: entry.features.as_ref().is_some_and(|of| of.preprocessing.is_some()),
             classes: public.classes.clone(),
             image: public.image.clone(),
+            inputs: public.inputs.clone(),
+            outputs: public.outputs.clone(),
             limits,
             ..CompileOptions::default()
         };

@@ -11,7 +11,7 @@ use lanner_quantize::{Aim, QuantizationOptions, Replaced, Told, replace_relu};
 use serde::Deserialize;
 
 use crate::estimate::link;
-use crate::{Error, ErrorKind, KernelTimes, Result, kernel_times};
+use crate::{Error, ErrorKind, KernelTimes, NamedInput, NamedOutput, Result, kernel_times};
 
 /// Digits of a probability where none are asked for.
 const USUAL_DIGITS: u32 = 2;
@@ -72,6 +72,10 @@ pub struct CompileOptions {
     pub named: Option<Vec<String>>,
     /// How a picture becomes an input: for the client, which applies it.
     pub image: Option<serde_json::Value>,
+    /// The original model's inputs, of which the graph's is made: for the client, which makes it.
+    pub inputs: Vec<NamedInput>,
+    /// The original model's outputs, of which the graph's is made: for the client, which takes it apart.
+    pub outputs: Vec<NamedOutput>,
     /// What a prediction may take. Clients have limits of their own.
     pub limits: LimitOptions,
     /// By what mode `auto` chooses.
@@ -100,6 +104,8 @@ impl Default for CompileOptions {
             classes: None,
             named: None,
             image: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
             limits: LimitOptions::default(),
             auto: AutoOptions::default(),
         }

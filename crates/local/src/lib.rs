@@ -113,7 +113,7 @@ impl Spec for SumPool {
 
 impl Spec for Add {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a sum" }) };
+        let &[left, right] = inputs else { return Err(ProtocolError::WrongInput("there must be two terms")) };
         let known = [left, right].map(|input| ValueType::only(&[input], self.ring, self.values));
         let [left, right] = known;
         Ok(ValueType::shared(self.ring, self.values, left?.and(right?)))
@@ -145,9 +145,7 @@ impl Spec for Scale {
 
 impl Spec for Bias {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        if self.guard >= self.ring.bits() {
-            return Err(ProtocolError::Shape { what: "the guard of a bias" });
-        }
+        ProtocolError::refuse_if(self.guard >= self.ring.bits(), "the guard of a bias")?;
         let known = ValueType::only(inputs, self.ring, self.values)?;
         Ok(ValueType::shared(self.ring, self.values, known))
     }
@@ -184,9 +182,10 @@ impl Lift {
 
 impl Spec for Narrow {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        if !(1..=self.from).contains(&self.to) {
-            return Err(ProtocolError::Shape { what: "the rings of a value that is narrowed" });
-        }
+        ProtocolError::refuse_if(
+            !(1..=self.from).contains(&self.to),
+            "the rings of a value that is narrowed",
+        )?;
         let known = ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, known))
     }
@@ -204,10 +203,10 @@ impl Spec for Move {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let known = inputs.iter().map(|input| match input {
             ValueType::Shared { ring, known, .. } if *ring == self.ring => Ok(*known),
-            _ => Err(ProtocolError::Shape { what: "the ring of moved elements" }),
+            _ => Err(ProtocolError::WrongInput("moved elements must be of one ring")),
         });
         let known = known.reduce(|all, known| Ok(all?.and(known?)));
-        let known = known.ok_or(ProtocolError::Shape { what: "inputs of a movement" })??;
+        let known = known.ok_or(ProtocolError::WrongInput("there must be one at least"))??;
         Ok(ValueType::shared(self.ring, self.values, known))
     }
 
@@ -257,7 +256,7 @@ impl Map {
             (Self::Move(sources, samples), shares) => {
                 Share::gather(shares, &of_samples(sources, shares, *samples))?
             }
-            _ => return Err(ProtocolError::Shape { what: "inputs of a local step" }),
+            _ => return Err(ProtocolError::WrongInput("their number")),
         })
     }
 }
@@ -283,7 +282,7 @@ impl Move {
         if self.samples.times(sources.len()) == self.values {
             Ok(Map::Move(sources, self.samples))
         } else {
-            Err(ProtocolError::Shape { what: "a movement of another node" })
+            Err(ProtocolError::WrongModel("it moves elements otherwise"))
         }
     }
 }

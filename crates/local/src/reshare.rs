@@ -169,7 +169,7 @@ impl Spec for Reveal {
         let scores = match (self.reading, inputs) {
             (Reading::ScoresWithSaturation, [scores, ValueType::Revealed]) => std::slice::from_ref(scores),
             (Reading::ScoresWithSaturation, _) => {
-                return Err(ProtocolError::Shape { what: "scores without a result beside them" });
+                return Err(ProtocolError::WrongInput("a result must stand beside the scores"));
             }
             _ => inputs,
         };
@@ -178,7 +178,7 @@ impl Spec for Reveal {
             Reading::Probability { classes, digits }
                 if self.values != 2 || digits > MAX_DIGITS || softmax_ring(classes, digits)? != self.from =>
             {
-                Err(ProtocolError::Shape { what: "the values of a probability" })
+                Err(ProtocolError::Parameters("the values of a probability"))
             }
             _ => Ok(ValueType::Revealed),
         }

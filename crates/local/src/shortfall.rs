@@ -72,7 +72,7 @@ impl Shortfall {
 
 impl Spec for Shortfall {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        let shape = ProtocolError::Shape { what: "values below their largest" };
+        let shape = ProtocolError::WrongInput("the shares of values below their largest");
         let elements = self.parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(part.values));
         let fits = |part: &Bounded| part.largest <= part.ring.largest() / 2;
         if inputs.len() != self.parts.len()
@@ -122,7 +122,8 @@ impl OfParty {
         for sample in 0..samples.count() {
             for (share, part) in shares.iter().zip(parts) {
                 let elements = share.values().get(sample * part.values..(sample + 1) * part.values);
-                let elements = elements.ok_or(ProtocolError::Shape { what: "values below their largest" })?;
+                let elements =
+                    elements.ok_or(ProtocolError::WrongInput("the shares of values below their largest"))?;
                 all.extend(elements.iter().map(|element| part.share(*party, *element, to)));
             }
             // Nothing is short by zero where there is nothing.

@@ -88,12 +88,12 @@ pub enum CompileError {
         /// What to do instead.
         fix: &'static str,
     },
-    /// No ring offered holds a layer's sums at the precision asked for.
-    #[error("layer `{node}`: its sums reach {bound} but the largest ring allows {limit}")]
+    /// No ring offered holds a layer's sums at the precision asked for, or they share a unit with sums so large that its weights keep too few bits.
+    #[error("layer `{node}`: {}", overflow(*.bound, *.limit))]
     RangeOverflow {
         /// The layer.
         node: String,
-        /// The largest absolute value the sums reach.
+        /// The largest absolute value the sums reach; [`i128::MAX`] stands for more.
         bound: i128,
         /// The largest absolute value the ring allows.
         limit: i128,
@@ -182,6 +182,17 @@ pub enum CompileError {
     },
 }
 
+/// What is too large, or too small beside it.
+fn overflow(bound: i128, limit: i128) -> String {
+    if bound == i128::MAX {
+        return format!("its constants are more than 2^127 units, and the largest ring allows {limit}");
+    }
+    if bound > limit {
+        return format!("its sums reach {bound} but the largest ring allows {limit}");
+    }
+    "its weights are so small beside what its sums are added to that they would keep fewer bits than asked for".to_owned()
+}
+
 impl CompileError {
     /// What to do about it; empty where nothing can be suggested.
     #[must_use]
@@ -267,4 +278,19 @@ pub enum InputError {
         /// The largest value accepted.
         high: f64,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CompileError;
+
+    #[test]
+    fn an_overflow_says_what_is_too_large_or_too_small() {
+        let told = |bound: i128| {
+            CompileError::RangeOverflow { node: "fc".to_owned(), bound, limit: 100 }.to_string()
+        };
+        assert_eq!(told(101), "layer `fc`: its sums reach 101 but the largest ring allows 100");
+        assert!(told(100).starts_with("layer `fc`: its weights are so small beside"), "{}", told(100));
+        assert!(told(i128::MAX).contains("constants are more than 2^127 units"), "{}", told(i128::MAX));
+    }
 }

@@ -146,7 +146,7 @@ fn inside(offset: usize, pad: usize, stride: usize, size: usize, out: usize) -> 
 }
 
 /// Adds `x W` to `output`, which the caller fills with the bias; `weight` is [inputs, outputs].
-pub fn add_columns<T: Copy, S: Sum<T>>(input: &[T], weight: &[T], output: &mut [S]) {
+pub fn add_columns<T: Copy + Default, S: Sum<T> + Default>(input: &[T], weight: &[T], output: &mut [S]) {
     add_combinations(input, input.len(), weight, output.len(), output);
 }
 

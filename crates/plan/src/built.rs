@@ -55,7 +55,8 @@ impl Plan {
         for (number, (step, name)) in self.steps().zip(labels).enumerate() {
             // Steps are visited in order the first time.
             let first = visits.find(|visit| visit.action == Action::Step(number));
-            let first = first.ok_or_else(|| layer(&step.name, ProtocolError::Shape { what: "no visit" }))?;
+            let first = first
+                .ok_or_else(|| layer(&step.name, ProtocolError::WrongModel("a step is never visited")))?;
             let inputs = first.inputs.iter().map(|value| unrolled.types[*value]).collect();
             steps.push(BuiltStep {
                 name,
@@ -180,10 +181,10 @@ impl BuiltPlan {
         let mut supply = self.supply();
         let asked = |visit: &Visit| {
             let Some(step) = visit.step().map(|step| &self.steps[step]) else { return Ok([0; 2]) };
-            let Needs { transfers: [transfers, _], comparison_keys, .. } = step.needs()?;
+            let Needs { transfers: [transfers, _], comparison_keys, conversation, .. } = step.needs()?;
             let asked = step.offline_cost(&mut supply)?.request.client_bytes();
             // What must be prepared by itself fills a run.
-            Ok([if comparison_keys { RUN[0] + 1 } else { asked }, transfers as u64])
+            Ok([if comparison_keys || conversation { RUN[0] + 1 } else { asked }, transfers as u64])
         };
         Ok(runs(self.visits.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
     }

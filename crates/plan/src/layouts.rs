@@ -28,7 +28,7 @@ impl Layouts {
     /// layout has room for squares in front: of a shape that takes squares somewhere, the layouts are left that do, if any does.
     ///
     /// # Errors
-    /// Those of `fits`, or [`ProtocolError::Shape`], with the index of a layer that has no layout.
+    /// Those of `fits`, or [`ProtocolError::Parameters`], with the index of a layer that has no layout.
     pub(crate) fn choose(
         layers: &[Layer],
         slots: usize,

@@ -10,6 +10,7 @@ use lanner_coefficient::cheetah;
 use lanner_network::{FixedOp, Outline, Policy, PublicNetwork};
 use lanner_packed::gazelle;
 use lanner_step::{Convolution, MAX_DIGITS, Memory, Work};
+use lanner_transfers::RingSparse;
 use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
 
 use crate::lower::{convolution, layer_shape, windows};
@@ -77,7 +78,7 @@ pub fn check_outline(
 ) -> Result<(), PlanError> {
     let has_slots = mode.design().has_slots();
     let layer_work = |layer: &Convolution| {
-        if has_slots { gazelle::work(layer, Samples::ONE) } else { cheetah::work(layer) }
+        if has_slots { gazelle::work(layer, Samples::ONE) } else { coefficient_work(layer) }
     };
     let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
     for node in &outline.nodes {
@@ -98,6 +99,22 @@ pub fn check_outline(
         }
     }
     check_policy(outline.outputs, policy)
+}
+
+/// What a layer over a power of two takes: in ciphertexts, or by transfers where it is block-diagonal and takes less memory so.
+fn coefficient_work(layer: &Convolution) -> Work {
+    let encrypted = cheetah::work(layer);
+    if layer.groups == 1 || !RingSparse::takes(layer) {
+        return encrypted;
+    }
+    let products = (layer.weights() as u64).saturating_mul((layer.image[0] * layer.image[1]) as u64);
+    let [_, read, ciphertext] = BYTES;
+    let by_transfers = Work { window_elements: products, ..Work::default() };
+    if products.saturating_mul(read) < encrypted.ciphertexts.saturating_mul(ciphertext) {
+        by_transfers
+    } else {
+        encrypted
+    }
 }
 
 /// What the steps planned so far take together.

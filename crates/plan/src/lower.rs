@@ -6,6 +6,7 @@ mod guards;
 mod lookup;
 mod result;
 mod saturation;
+mod sparse;
 mod spectral;
 mod square;
 
@@ -21,11 +22,12 @@ use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
+use lanner_transfers::{RingSparse, SparseAhead};
 use lanner_yao as yao;
 
 pub use self::function::polynomials;
 use self::guards::Guards;
-use self::result::{first_bytes, only_drops_take_transfers};
+use self::result::{first_bytes, only_choices_take_transfers};
 use self::saturation::UpperBound;
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
@@ -118,9 +120,9 @@ struct Asked<'n> {
 
 /// Plans with this set for the layers that rotate.
 fn plan_with(asked: &Asked<'_>, rotating: ParameterSet) -> Result<(Plan, BuiltPlan), PlanError> {
-    let planned = |guards_result| plan_guarding(asked, rotating, guards_result);
+    let planned = |takes_transfers| plan_taking(asked, rotating, takes_transfers);
     let (plan, built) = planned(true)?;
-    if !only_drops_take_transfers(&plan, &built)? {
+    if !only_choices_take_transfers(&plan, &built)? {
         return Ok((plan, built));
     }
     // Transfers that nothing else takes must be worth their set-up from the first prediction on.
@@ -128,14 +130,14 @@ fn plan_with(asked: &Asked<'_>, rotating: ParameterSet) -> Result<(Plan, BuiltPl
     Ok(if first_bytes(&without)? < first_bytes(&built)? { (other, without) } else { (plan, built) })
 }
 
-/// Plans with bits of guard below the result, where it has layers for that, or without.
-fn plan_guarding(
+/// Plans with transfers that ciphertexts would do without, bits of guard below the result and block-diagonal layers, or without them.
+fn plan_taking(
     asked: &Asked<'_>,
     rotating: ParameterSet,
-    guards_result: bool,
+    takes_transfers: bool,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
     let &Asked { network, policy, choices, limits, .. } = asked;
-    let mut planner = Planner::new(asked, rotating, guards_result)?;
+    let mut planner = Planner::new(asked, rotating, takes_transfers)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -177,6 +179,8 @@ struct Planner<'n> {
     squared: BTreeMap<usize, usize>,
     /// For each value of the network, whether the result is made of it without a rescale in between.
     in_result: Vec<bool>,
+    /// For each node, the block-diagonal layer that transfers compute for less than ciphertexts.
+    sparse: Vec<Option<RingSparse>>,
     /// The bits that sharings have below those of their values.
     guards: Guards,
     /// What the steps so far take.
@@ -190,7 +194,7 @@ struct Run {
 }
 
 impl<'n> Planner<'n> {
-    fn new(asked: &Asked<'n>, rotating: ParameterSet, guards_result: bool) -> Result<Self, PlanError> {
+    fn new(asked: &Asked<'n>, rotating: ParameterSet, takes_transfers: bool) -> Result<Self, PlanError> {
         let &Asked { network, choices, rules, bounds, limits, .. } = asked;
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
@@ -216,10 +220,14 @@ impl<'n> Planner<'n> {
             inside: vec![false; nodes],
             types: vec![input],
             squared: BTreeMap::new(),
+            sparse: vec![None; nodes],
             guards: Guards::default(),
             totals: Totals::new(choices.mode, *limits),
         };
-        planner.guards = planner.find_guards(guards_result)?;
+        if takes_transfers {
+            planner.sparse = planner.find_sparse()?;
+        }
+        planner.guards = planner.find_guards(takes_transfers)?;
         Ok(planner)
     }
 
@@ -388,6 +396,12 @@ impl<'n> Planner<'n> {
     fn linear(&mut self, index: usize, shape: Convolution) -> Result<Protocol, PlanError> {
         let node = &self.network.nodes()[index];
         let rule = self.rules(index).layer;
+        if let Some(layer) = &self.sparse[index] {
+            return Ok(match rule {
+                mode::Layer::Ahead => SparseAhead(layer.clone()).into(),
+                _ => layer.clone().into(),
+            });
+        }
         match rule {
             mode::Layer::Coefficients => return Ok(self.coefficient_layer(index, shape)?.into()),
             mode::Layer::Ahead => return Ok(delphi::Linear(self.coefficient_layer(index, shape)?).into()),

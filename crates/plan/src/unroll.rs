@@ -116,7 +116,7 @@ impl Unrolled {
         let Some(name) = body.first().map(|step| &step.name) else { return Ok(()) };
         let visits = self.visits.len().saturating_add(times.saturating_mul(body.len()));
         check_visits(name, *times, visits)?;
-        let wrong = |what| layer(name, ProtocolError::Shape { what });
+        let wrong = |what| layer(name, ProtocolError::Parameters(what));
         if advances.len() != body.len() {
             return Err(wrong("another number of advances than of steps"));
         }
@@ -172,7 +172,7 @@ impl Unrolled {
                 .zip(&shapes)
                 .all(|(value, shape_before)| shape(self.types[*value]) == *shape_before)
             {
-                return Err(refuse(ProtocolError::Shape { what: "a carried value of another type" }));
+                return Err(refuse(ProtocolError::WrongInput("a carried value changes its type")));
             }
             for (stack, value) in stacks.iter_mut().zip(&scan.stacked) {
                 stack[part] = place(&body, *value).map_err(refuse)?;
@@ -202,7 +202,7 @@ fn check_visits(name: &str, times: usize, visits: usize) -> Result<(), PlanError
 }
 
 fn place(places: &[usize], value: usize) -> Result<usize, ProtocolError> {
-    places.get(value).copied().ok_or(ProtocolError::Shape { what: "a value that no step made" })
+    places.get(value).copied().ok_or(ProtocolError::WrongInput("no step made it"))
 }
 
 /// A type without who knows its shares.
@@ -219,7 +219,7 @@ fn part_of(value: ValueType, parts: usize) -> Result<ValueType, ProtocolError> {
         ValueType::Shared { ring, len, known } if len.is_multiple_of(parts) => {
             Ok(ValueType::shared(ring, len / parts, known))
         }
-        _ => Err(ProtocolError::Shape { what: "a value that has no such parts" }),
+        _ => Err(ProtocolError::WrongInput("a value has no such parts")),
     }
 }
 
@@ -229,9 +229,9 @@ fn joined(values: &[ValueType]) -> Result<ValueType, ProtocolError> {
             ValueType::Shared { ring, len, known },
             ValueType::Shared { ring: other, len: more, known: also },
         ) if ring == other => Ok(ValueType::shared(ring, len + more, known.and(also))),
-        _ => Err(ProtocolError::Shape { what: "values of different rings" }),
+        _ => Err(ProtocolError::WrongInput("values of different rings are stacked")),
     };
-    let (first, rest) = values.split_first().ok_or(ProtocolError::Shape { what: "a stack of nothing" })?;
+    let (first, rest) = values.split_first().ok_or(ProtocolError::WrongInput("nothing is stacked"))?;
     rest.iter().try_fold(*first, join)
 }
 

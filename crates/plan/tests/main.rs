@@ -10,5 +10,6 @@ mod maxima;
 mod networks;
 mod repeating;
 mod rounding;
+mod sparse;
 mod spectral;
 mod weights;

@@ -8,8 +8,6 @@ use rand_core::Rng;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::DefaultIsZeroes;
 
-use crate::{Prg, Seed, arch};
-
 /// A 128-bit string; bit `i` is the bit of weight `2^i`, byte 0 holds bits 0 to 7.
 ///
 /// Blocks hold secrets more often than not: comparing two takes the same time whatever they are, and `Debug` prints no
@@ -44,13 +42,6 @@ impl Block {
         let mut bytes = [0; 16];
         rng.fill_bytes(&mut bytes);
         Self::from_bytes(bytes)
-    }
-
-    /// A uniform block that the peer is to see: a generator of its own makes it, whose seed is drawn and forgotten. Blocks of one stream of
-    /// [`Prg`] are those of a permutation, no two alike, so that one that is seen would say a little of all others.
-    #[must_use]
-    pub fn public<R: Rng + ?Sized>(rng: &mut R) -> Self {
-        Self::random(&mut Prg::new(Seed::random(rng)))
     }
 
     /// Bit 0: the colour of a wire label.
@@ -94,11 +85,6 @@ impl Block {
 
 /// `X^128` modulo `X^128 + X^7 + X^2 + X + 1`.
 pub(crate) const REDUCED: i64 = 0x87;
-
-/// Replaces every `x[j]` by the sum of `y[j]` and its double ([`Block::double`]), for `j` below the shorter length.
-pub fn double_and_add(x: &mut [Block], y: &[Block]) {
-    arch::double_and_add(x, y);
-}
 
 impl DefaultIsZeroes for Block {}
 

@@ -5,30 +5,10 @@ use aes::cipher::array::Array;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
 use crate::Block;
-use crate::arch::WideCipher;
+use crate::arch::{self, WideCipher};
 
 /// How many blocks go to the cipher at once: enough to fill its widest pipeline, few enough to stay in the first cache.
 pub(crate) const BATCH: usize = 64;
-
-/// Tweaks of consecutive blocks.
-#[derive(Clone, Copy)]
-pub(crate) enum Numbering {
-    /// A number each from this one on, wrapping at `2^64`.
-    From(u64),
-    /// The same of all.
-    All(u64),
-}
-
-impl Numbering {
-    /// That of a block.
-    #[inline]
-    pub(crate) const fn of(self, block: usize) -> u64 {
-        match self {
-            Self::From(first) => first.wrapping_add(block as u64),
-            Self::All(tweak) => tweak,
-        }
-    }
-}
 
 /// An AES-128 key schedule; zeroized on drop.
 pub(crate) enum Cipher {
@@ -40,7 +20,7 @@ pub(crate) enum Cipher {
 
 impl Cipher {
     pub(crate) fn new(key: &[u8; 16]) -> Self {
-        WideCipher::new(key).map_or_else(|| Self::portable(key), Self::Wide)
+        arch::wide_cipher(key).map_or_else(|| Self::portable(key), Self::Wide)
     }
 
     pub(crate) fn portable(key: &[u8; 16]) -> Self {

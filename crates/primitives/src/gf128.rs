@@ -4,10 +4,15 @@
 
 use crate::{Block, arch};
 
+/// Replaces every `x[j]` by the sum of `y[j]` and its double ([`Block::double`]), for `j` below the shorter length.
+pub fn double_and_add(x: &mut [Block], y: &[Block]) {
+    arch::kernels().double_and_add(x, y);
+}
+
 /// The sum of `a[i] * b[i]` for `i` below the shorter length.
 #[must_use]
 pub fn field_dot(a: &[Block], b: &[Block]) -> Block {
-    arch::field_dot(a, b)
+    arch::kernels().field_dot(a, b)
 }
 
 /// The powers `x, x^2, ...` of an element, as many as asked for.

@@ -13,7 +13,8 @@
 use zeroize::Zeroizing;
 
 use crate::Block;
-use crate::cipher::{BATCH, Cipher, Numbering};
+use crate::arch::Numbering;
+use crate::cipher::{BATCH, Cipher};
 
 /// The linear orthomorphism `sigma(hi || lo) = (hi xor lo) || hi`, `hi` being the upper 64 bits.
 #[must_use]

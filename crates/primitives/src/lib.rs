@@ -2,7 +2,7 @@
 //!
 //! Everything here is local computation on secrets: nothing sends a message, and nothing branches on a secret or uses
 //! one as an index. What both parties derive (seed expansion, hashes, transposition) is the same on every machine;
-//! `arch` holds the accelerated twins of the portable code and picks one of them at run time.
+//! `arch` holds the accelerated twins of the portable code and chooses among them when the first is called.
 
 #[cfg(target_endian = "big")]
 compile_error!("blocks are read and written as little-endian memory");
@@ -26,10 +26,11 @@ mod siblings;
 mod stream;
 mod transpose;
 
+pub use arch::features;
 pub use bits::Bits;
-pub use block::{Block, double_and_add};
+pub use block::Block;
 pub use error::PrimitivesError;
-pub use gf128::{field_dot, field_powers};
+pub use gf128::{double_and_add, field_dot, field_powers};
 pub use groups::HashGroups;
 pub use hash::{CorrelationRobustHash, sigma};
 pub use local_code::LocalCode;

@@ -1,6 +1,6 @@
 //! A sparse linear code: every output adds ten inputs at pseudorandom places.
 
-use crate::arch::MAX_WIDE_INPUTS;
+use crate::arch::{ONES, WORDS};
 use crate::cipher::Cipher;
 use crate::{Block, Seed};
 
@@ -28,7 +28,7 @@ impl LocalCode {
         let Some(count) = u32::try_from(input.len()).ok().filter(|count| *count > 0) else { return };
         let first = (first * ONES / WORDS) as u64;
         match &self.cipher {
-            Cipher::Wide(cipher) if count < MAX_WIDE_INPUTS => cipher.add_local(input, first, out),
+            Cipher::Wide(cipher) if cipher.has_room(count) => cipher.add_local(input, first, out),
             _ => self.add_parts(input, count, first, out),
         }
     }
@@ -55,10 +55,6 @@ fn place_of(word: u32, count: u32) -> u32 {
     ((u64::from(word) * u64::from(count)) >> 32) as u32
 }
 
-/// Ones of a column.
-pub(crate) const ONES: usize = 10;
-/// Words of a block, each of which names a place.
-pub(crate) const WORDS: usize = 4;
 /// Columns whose places are made at a time: an even number, so that they begin with a block.
 const PART: usize = if cfg!(miri) { 8 } else { 128 };
 

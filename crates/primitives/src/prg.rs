@@ -8,7 +8,7 @@
 
 use std::convert::Infallible;
 
-use rand_core::{SeedableRng, TryCryptoRng, TryRng};
+use rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cipher::BATCH;
@@ -136,6 +136,15 @@ impl TryRng for Prg {
 }
 
 impl TryCryptoRng for Prg {}
+
+impl Block {
+    /// A uniform block that the peer is to see: a generator of its own makes it, whose seed is drawn and forgotten. Blocks of one stream of
+    /// [`Prg`] are those of a permutation, no two alike, so that one that is seen would say a little of all others.
+    #[must_use]
+    pub fn public<R: Rng + ?Sized>(rng: &mut R) -> Self {
+        Self::random(&mut Prg::new(Seed::random(rng)))
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use crate::{Block, arch};
 /// nothing changes.
 pub fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) {
     debug_assert!(blocks.len().is_multiple_of(2));
-    arch::add_at_siblings(blocks, place, values);
+    arch::kernels().add_at_siblings(blocks, place, values);
 }
 
 /// Adds `value` to both blocks of each pair of siblings, one in each half of `blocks`, whose sum has a low bit: the correction of a half tree's level,
@@ -18,5 +18,5 @@ pub fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) {
 /// All blocks are read and written. The length of `blocks` is even.
 pub fn add_by_parents(blocks: &mut [Block], value: Block) {
     debug_assert!(blocks.len().is_multiple_of(2));
-    arch::add_by_parents(blocks, value);
+    arch::kernels().add_by_parents(blocks, value);
 }

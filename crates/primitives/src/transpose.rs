@@ -18,7 +18,7 @@ pub fn transpose(rows: &[Block], out: &mut [Block]) -> Result<(), PrimitivesErro
     if columns != rows.len() || rows.len() != out.len() {
         return Err(PrimitivesError::Length { expected: columns, got: out.len() });
     }
-    arch::transpose(rows, out);
+    arch::kernels().transpose(rows, out);
     Ok(())
 }
 

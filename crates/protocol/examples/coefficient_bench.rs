@@ -104,7 +104,7 @@ fn measure(name: &str, shape: &Convolution, bits: u32, repeats: usize) -> Result
                 let share = client.online(at_client, material, &client_input)?;
                 let client_time = start.elapsed();
                 let (server_share, server_time) =
-                    run.join().map_err(|_| lanner_step::ProtocolError::Shape { what: "a thread" })??;
+                    run.join().map_err(|_| lanner_step::ProtocolError::Missing("a thread ended early"))??;
                 Ok::<_, Box<dyn Error>>(((share, server_share), [client_time, server_time]))
             })?;
             let online = taken.map(|time| time.as_secs_f64() * 1e3);

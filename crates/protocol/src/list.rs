@@ -88,6 +88,8 @@ protocols! {
         CheetahLinear(cheetah::Linear) "cheetah.fc" | "cheetah.conv",
     }
     "computed ahead on a mask, so that online it is plaintext arithmetic" => {
+        /// A block-diagonal linear layer by oblivious transfer before the input is known, and in the clear on what is left.
+        SparseAhead(transfers::SparseAhead) "ot.sparse_ahead",
         /// A linear layer in a coefficient encoding before the input is known, and in the clear on what is left.
         DelphiLinear(delphi::Linear) "delphi.fc" | "delphi.conv",
     }
@@ -144,6 +146,10 @@ protocols! {
         RingProduct(transfers::RingProduct) "ot.product",
         /// The products of matrices of two values, by oblivious transfer.
         RingMatrixProduct(transfers::RingMatrixProduct) "ot.matrices",
+    }
+    "the server's weights choose, bit by bit, so that a block-diagonal layer costs its blocks alone" => {
+        /// A block-diagonal linear layer, by oblivious transfer.
+        RingSparse(transfers::RingSparse) "ot.sparse",
     }
     "smooth functions are polynomials on segments, found by oblivious transfers" => {
         /// A function of each element by polynomials on segments, by oblivious transfer.

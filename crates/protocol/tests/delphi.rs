@@ -49,7 +49,7 @@ impl ModelParts for Layer {
     }
 
     fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::Shape { what: "a layer's sources" })
+        Err(ProtocolError::WrongModel("it moves no elements"))
     }
 }
 

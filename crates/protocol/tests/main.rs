@@ -15,6 +15,7 @@ mod privacy;
 mod repeated_query;
 mod repeats;
 mod softmax;
+mod sparse;
 mod square;
 mod tabula;
 mod transcripts;

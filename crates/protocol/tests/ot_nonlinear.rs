@@ -575,7 +575,7 @@ fn material_of_another_layer_is_refused() {
         layers.clone().map(|layer| {
             let request = layer.request(end, &mut transfers).unwrap();
             let material = layer.prepare(end, &mut transfers, request, &mut rng(2)).unwrap();
-            matches!(layers[0].online(end, me, material, &[&share]), Err(ProtocolError::Shape { .. }))
+            matches!(layers[0].online(end, me, material, &[&share]), Err(ProtocolError::WrongMaterial(_)))
         })
     };
     let (client, server) =
@@ -593,7 +593,7 @@ fn requests_of_another_layer_are_refused() {
         [relu(70), Layer::square(3, 7).unwrap()].map(|other| {
             let request = other.request(end, &mut transfers).unwrap();
             let made = relu(3).prepare(end, &mut transfers, request, &mut rng(2));
-            matches!(made, Err(ProtocolError::Shape { .. }))
+            matches!(made, Err(ProtocolError::WrongMaterial(_)))
         })
     };
     let (client, server) =

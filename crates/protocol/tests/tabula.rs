@@ -175,7 +175,7 @@ fn an_opening_that_is_not_reduced_would_be_found() {
 #[test]
 fn widths_out_of_range_are_refused() {
     let refused = |values, kept, dropped, to| {
-        matches!(Activation::new(values, kept, dropped, to, Shape::Relu), Err(ProtocolError::Shape { .. }))
+        matches!(Activation::new(values, kept, dropped, to, Shape::Relu), Err(ProtocolError::Parameters(_)))
     };
     assert!(!refused(1, 10, 12, 24));
     for (values, kept, dropped, to) in [

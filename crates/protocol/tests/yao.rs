@@ -347,7 +347,7 @@ fn shares_of_another_length_or_ring_are_refused() {
                 layer.offline(channel, &mut session, &share, &mut rng(3)).map(drop)
             },
         );
-        assert!(matches!(error.1, Err(ProtocolError::Shape { .. })));
+        assert!(matches!(error.1, Err(ProtocolError::WrongRing { .. } | ProtocolError::Length { .. })));
         assert!(error.0.is_err());
     }
 }

@@ -36,9 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let modulus = Modulus::new(PRIME)?;
     for n in DEGREES {
-        let reference = measure(modulus.with_backend(Backend::Portable)?, n)?;
-        print_row(Backend::Portable, n, &reference);
-        for backend in Backend::ALL.into_iter().filter(|backend| *backend != Backend::Portable) {
+        let reference = measure(modulus.with_backend(Backend::PORTABLE)?, n)?;
+        print_row(Backend::PORTABLE, n, &reference);
+        for &backend in Backend::available().iter().rev().filter(|backend| **backend != Backend::PORTABLE) {
             let Ok(modulus) = modulus.with_backend(backend) else { continue };
             let rows = measure(modulus, n)?;
             if rows.iter().zip(&reference).any(|(row, expected)| row.result[..] != expected.result[..]) {

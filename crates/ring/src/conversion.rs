@@ -52,7 +52,7 @@ impl Conversion {
             inverses: moduli.iter().enumerate().map(inverse).collect(),
             ratios: moduli.iter().map(ratio).collect(),
             shift,
-            backend: if same { moduli[0].backend() } else { Backend::Portable },
+            backend: if same { moduli[0].backend() } else { Backend::PORTABLE },
             moduli: moduli.to_vec(),
         }
     }

@@ -3,7 +3,7 @@
 //! Harvey's lazy butterflies ([Har14], <https://arxiv.org/abs/1205.2926>) on the merged-twiddle transform of
 //! [LN16], <https://eprint.iacr.org/2016/504>: Cooley-Tukey forward, Gentleman-Sande inverse.
 
-use crate::arch::Roots;
+use crate::arch::{Backend, Roots};
 use crate::modulus::Shoup;
 use crate::prime::negacyclic_root;
 use crate::{Modulus, RingError};
@@ -17,8 +17,8 @@ pub struct Ntt {
     modulus: Modulus,
     n: usize,
     psi: u64,
-    forward: Roots,
-    inverse: Roots,
+    forward: Box<dyn Roots>,
+    inverse: Box<dyn Roots>,
 }
 
 impl Ntt {
@@ -36,8 +36,8 @@ impl Ntt {
         let scale = modulus.inverse(n as u64);
         let last = modulus.shoup(modulus.mul(scale, inverse[1].w));
         let scale = modulus.shoup(scale);
-        let forward = Roots::new(modulus, forward, scale, last);
-        let inverse = Roots::new(modulus, inverse, scale, last);
+        let forward = Backend::roots(modulus, forward, scale, last);
+        let inverse = Backend::roots(modulus, inverse, scale, last);
         Ok(Self { modulus: *modulus, n, psi, forward, inverse })
     }
 

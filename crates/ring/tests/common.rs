@@ -18,7 +18,7 @@ pub const PRIMES: [u64; 7] = [
 /// The modulus with each backend that this machine can run.
 pub fn backends(q: u64) -> impl Iterator<Item = Modulus> {
     let modulus = Modulus::new(q).unwrap();
-    Backend::ALL.into_iter().filter_map(move |backend| modulus.with_backend(backend).ok())
+    Backend::available().iter().filter_map(move |backend| modulus.with_backend(*backend).ok())
 }
 
 /// `n` residues from a seed.

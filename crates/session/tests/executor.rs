@@ -21,13 +21,13 @@ use lanner_transfers::softmax::likeliest;
 use lanner_transfers::{DropGuard, Rounding};
 
 /// Every mode over such rings whose outputs are exact, but for `auto`, which is a mixture of them.
-fn over(rings: Rings) -> Vec<Mode> {
+pub(crate) fn over(rings: Rings) -> Vec<Mode> {
     let is_one = |mode: &Mode| mode.is_exact() && *mode != Mode::Auto && mode.design().rings == rings;
     MODES.into_iter().filter(is_one).collect()
 }
 
 /// Those whose outputs are near the reference's.
-fn near() -> impl Iterator<Item = Mode> {
+pub(crate) fn near() -> impl Iterator<Item = Mode> {
     MODES.into_iter().filter(|mode| !mode.is_exact())
 }
 
@@ -220,7 +220,7 @@ fn referenced(network: &Network, samples: &[Vec<f32>]) -> (Vec<Vec<i64>>, Vec<Fi
 }
 
 /// Every mode tells logits and label of two predictions of one session, and the logits of three samples of one request.
-fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
+pub(crate) fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
     let (inputs, truth) = referenced(network, &samples[..3]);
     for &mode in modes {
         for (policy, count) in [(Policy::Logits, 2), (Policy::Label, 1)] {
@@ -285,7 +285,7 @@ fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: 
 }
 
 /// Every output is within the bound that is proved for the network, and labels differ only where the two largest scores are that near.
-fn check_near(network: &Network, samples: &[Vec<f32>], mode: Mode) {
+pub(crate) fn check_near(network: &Network, samples: &[Vec<f32>], mode: Mode) {
     let executor = FixedExecutor::new(network).unwrap();
     let inputs: Vec<Vec<i64>> =
         samples.iter().map(|s| network.public().input().quantize(s).unwrap()).collect();

@@ -46,7 +46,7 @@ impl Spec for Encrypt {
         self.layout.check(self.samples.slots(self.set.degree()))?;
         ValueType::only_known(inputs, INPUT, self.samples.count() * self.layout.len())?;
         let modulus =
-            product(&self.primes).ok_or(ProtocolError::Shape { what: "the primes of encrypted values" })?;
+            product(&self.primes).ok_or(ProtocolError::Parameters("the primes of encrypted values"))?;
         Ok(ValueType::Encrypted(Encrypted {
             set: self.set,
             modulus,

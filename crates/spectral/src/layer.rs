@@ -108,7 +108,7 @@ impl Spec for Linear {
             && Some(input.modulus) == product(&self.primes)
             && self.from.slots() == self.samples.slots(self.set.degree());
         if !fits || !(1..=before).contains(&behind) {
-            return Err(ProtocolError::Shape { what: "the input of an encrypted layer" });
+            return Err(ProtocolError::WrongInput("the primes, ciphertexts or limbs of an encrypted layer"));
         }
         let parameters = self.set.parameters()?;
         let noise = program.noise(input.noise, &parameters, &self.primes, before);

@@ -53,21 +53,20 @@ impl Layout {
     /// Elements, one beside the other, and copies of all as often as they fit.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if they do not fit a ciphertext, or there is none.
+    /// [`ProtocolError::Parameters`] if they do not fit a ciphertext, or there is none.
     pub fn copies(len: usize, slots: usize) -> Result<Self> {
         let period = len.next_power_of_two();
-        if !(1..=slots).contains(&period) {
-            return Err(ProtocolError::Shape {
-                what: "a value of more elements than a ciphertext has slots",
-            });
-        }
+        ProtocolError::refuse_if(
+            !(1..=slots).contains(&period),
+            "a value of more elements than a ciphertext has slots",
+        )?;
         Ok(Self::Runs { slots, len, run: len, stride: period, period })
     }
 
     /// Checks what came from elsewhere.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless elements have slots of their own.
+    /// [`ProtocolError::Parameters`] unless elements have slots of their own.
     pub fn check(&self, slots: usize) -> Result<()> {
         let is_sound = match self {
             Self::Runs { slots: own, len, run, stride, period } => {
@@ -86,7 +85,7 @@ impl Layout {
             Self::Grid(grid) => grid.slots == slots && grid.is_sound(),
             Self::Taps(taps) => taps.output.slots == slots && taps.is_sound(),
         };
-        if is_sound { Ok(()) } else { Err(ProtocolError::Shape { what: "a layout of slots" }) }
+        if is_sound { Ok(()) } else { Err(ProtocolError::Parameters("a layout of slots")) }
     }
 
     /// Elements.

@@ -84,7 +84,7 @@ impl Kernel {
     /// Encodes a layer's weights, and one bias for each output element, for inputs of so many limbs with these samples.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if weights or biases do not fit the layer.
+    /// [`ProtocolError::Length`] if weights or biases do not fit the layer.
     pub fn new(
         program: &Program,
         samples: Samples,
@@ -94,9 +94,8 @@ impl Kernel {
         limbs: usize,
         encoders: &[SlotEncoder],
     ) -> Result<Self> {
-        if weights.len() != program.shape().weights() || bias.len() != program.to().len() {
-            return Err(ProtocolError::Shape { what: "the weights of a layer" });
-        }
+        ProtocolError::check_length("weights of a linear layer", program.shape().weights(), weights.len())?;
+        ProtocolError::check_length("biases of a linear layer", program.to().len(), bias.len())?;
         let slots = program.from().slots();
         let by = |rotation| samples.rotation(rotation);
         let (babies, giants) = program.steps();
@@ -125,7 +124,7 @@ impl Kernel {
     /// The layer on ciphertexts modulo each prime, all of as many limbs.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are ciphertexts modulo each prime; [`ProtocolError::Bfv`] if keys are missing, or ciphertexts are of
+    /// [`ProtocolError::Length`] unless there are ciphertexts modulo each prime; [`ProtocolError::Bfv`] if keys are missing, or ciphertexts are of
     /// other parameters or several numbers of limbs.
     pub fn apply(
         &self,
@@ -133,9 +132,7 @@ impl Kernel {
         inputs: &[Vec<Ciphertext>],
         keys: &EvaluationKeys,
     ) -> Result<Vec<Vec<Ciphertext>>> {
-        if inputs.len() != self.residues.len() {
-            return Err(ProtocolError::Shape { what: "the number of primes" });
-        }
+        ProtocolError::check_length("primes of an encrypted input", self.residues.len(), inputs.len())?;
         let element = |rotation| galois_element(rotation, self.parameters.degree());
         let products: Vec<_> = self.residues.iter().map(|residues| self.products(residues)).collect();
         let terms = inputs.iter().zip(&products);
@@ -173,7 +170,7 @@ impl Kernel {
         bias: &Plaintext,
         keys: &EvaluationKeys,
     ) -> Result<Ciphertext> {
-        let first = giants.next().ok_or(ProtocolError::Shape { what: "a layer without weights" })?;
+        let first = giants.next().ok_or(ProtocolError::WrongModel("a layer has no weights"))?;
         let mut sum = first.clone();
         giants.try_for_each(|giant| evaluator.add_assign(&mut sum, giant))?;
         for fold in &self.folds {

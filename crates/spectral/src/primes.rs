@@ -14,13 +14,11 @@ impl Primes {
     /// For ciphertexts of these parameters.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are one to three different primes whose product is below `2^96`;
+    /// [`ProtocolError::Parameters`] unless there are one to three different primes whose product is below `2^96`;
     /// [`ProtocolError::Bfv`] unless each is `1 mod 2N`.
     pub fn new(parameters: &Parameters, primes: &[u64]) -> Result<Self> {
         let different = primes.iter().enumerate().all(|(i, prime)| !primes[..i].contains(prime));
-        if !different || product(primes).is_none() {
-            return Err(ProtocolError::Shape { what: "the primes of encrypted values" });
-        }
+        ProtocolError::refuse_if(!different || product(primes).is_none(), "the primes of encrypted values")?;
         let encoders = primes.iter().map(|prime| SlotEncoder::new(parameters, *prime));
         Ok(Self { primes: primes.to_vec(), encoders: encoders.collect::<Result<_, _>>()? })
     }

@@ -102,7 +102,7 @@ impl Program {
     /// The cheapest programs of a network's layers, with anything slot by slot in between; the client lays its input out as the first one wants it.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there is no layer, a layer's input or output has more elements than a ciphertext has slots, or the search
+    /// [`ProtocolError::Parameters`] if there is no layer, a layer's input or output has more elements than a ciphertext has slots, or the search
     /// takes longer than what is left of it.
     pub fn chain(shapes: &[Convolution], slots: usize, search: &mut Search) -> Result<Vec<Self>> {
         let (first, rest) = shapes.split_first().ok_or(NO_LAYER)?;
@@ -237,7 +237,7 @@ impl Program {
     /// The program of a layer between two layouts.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there is one.
+    /// [`ProtocolError::Parameters`] unless there is one.
     pub fn of(shape: &Convolution, from: &Layout, to: &Layout, gathering: Gathering) -> Result<Self> {
         from.check(from.slots())?;
         let programs = match from {
@@ -285,9 +285,7 @@ impl Program {
         if diagonals.len() > MAX_DIAGONALS {
             return Ok(None);
         }
-        if diagonals.is_empty() {
-            return Err(ProtocolError::Shape { what: "a layer that reads nothing but padding" });
-        }
+        ProtocolError::refuse_if(diagonals.is_empty(), "a layer that reads nothing but padding")?;
         program.diagonals = diagonals;
         let (mut best, strides) = ((usize::MAX, stride), program.strides());
         search.spend((strides.len() * program.diagonals.len() * STEP) as u64)?;
@@ -696,10 +694,10 @@ const MAX_DIAGONALS: usize = 1 << 17;
 const MAX_LAYERS: usize = 12;
 
 const TOO_MANY: ProtocolError =
-    ProtocolError::Shape { what: "more layers, or larger ones, than layouts are searched for" };
-const NO_LAYER: ProtocolError = ProtocolError::Shape { what: "a network without a linear layer" };
+    ProtocolError::Parameters("more layers, or larger ones, than layouts are searched for");
+const NO_LAYER: ProtocolError = ProtocolError::Parameters("a network without a linear layer");
 const NO_LAYOUT: ProtocolError =
-    ProtocolError::Shape { what: "a layer of more elements than a ciphertext has slots" };
+    ProtocolError::Parameters("a layer of more elements than a ciphertext has slots");
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -924,7 +922,7 @@ mod tests {
         let search = |products| Program::chain(&shapes, 1024, &mut Search(products));
         assert!(search(1 << 31).is_ok());
         for products in [0, 60_000, 1_000_000] {
-            assert!(matches!(search(products), Err(ProtocolError::Shape { .. })), "{products}");
+            assert!(matches!(search(products), Err(ProtocolError::Parameters(_))), "{products}");
         }
         // What one search takes is not there for the next.
         let mut left = Search(1 << 31);

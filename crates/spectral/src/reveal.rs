@@ -59,11 +59,7 @@ impl Spec for Reveal {
             == (self.set, self.layout.ciphertexts(), self.limbs)
             && Some(input.modulus) == product(&self.primes)
             && input.noise <= self.noise();
-        if fits {
-            Ok(ValueType::Revealed)
-        } else {
-            Err(ProtocolError::Shape { what: "the scores of a network" })
-        }
+        if fits { Ok(ValueType::Revealed) } else { Err(ProtocolError::WrongInput("the scores of a network")) }
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {

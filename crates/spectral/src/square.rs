@@ -46,7 +46,7 @@ impl Spec for Square {
         let fits = (input.set, input.ciphertexts, input.limbs) == (self.set, self.ciphertexts, before)
             && Some(input.modulus) == product(&self.primes);
         if !fits || !(1..=before).contains(&behind) {
-            return Err(ProtocolError::Shape { what: "the input of a square" });
+            return Err(ProtocolError::WrongInput("the primes, ciphertexts or limbs of a square"));
         }
         let parameters = self.set.parameters()?;
         let noise = Self::noise(input.noise, &parameters, &self.primes, self.limbs);

@@ -74,4 +74,4 @@ fn own<T: 'static>(kept: AnyState) -> Result<T> {
     Ok(*kept.downcast().map_err(|_| OF_ANOTHER_STEP)?)
 }
 
-const OF_ANOTHER_STEP: ProtocolError = ProtocolError::Shape { what: "material of another step" };
+const OF_ANOTHER_STEP: ProtocolError = ProtocolError::WrongMaterial("material of another step");

@@ -32,11 +32,12 @@ impl Likely {
 /// The ring of the index and the digits, which are read with a sign.
 ///
 /// # Errors
-/// [`ProtocolError::Shape`] unless there are 2 to `2^16` classes and 1 to 9 digits.
+/// [`ProtocolError::Parameters`] unless there are 2 to `2^16` classes and 1 to 9 digits.
 pub fn softmax_ring(classes: usize, digits: u32) -> Result<Ring> {
-    if !(2..=1 << 16).contains(&classes) || !(1..=9).contains(&digits) {
-        return Err(ProtocolError::Shape { what: "classes or digits of a softmax" });
-    }
+    ProtocolError::refuse_if(
+        !(2..=1 << 16).contains(&classes) || !(1..=9).contains(&digits),
+        "classes or digits of a softmax",
+    )?;
     let index_bits = usize::BITS - (classes - 1).leading_zeros();
     Ok(Ring::Pow2(1 + index_bits.max(u64::BITS - 10_u64.pow(digits).leading_zeros())))
 }

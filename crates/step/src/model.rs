@@ -7,7 +7,7 @@ pub trait ModelParts {
     /// The integers of a linear node with a given number of output elements. The server's alone.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the party has none for the node.
+    /// [`ProtocolError::WrongModel`] if the party has none for the node.
     fn weights(&self, node: &str, outputs: usize) -> Result<Weights<'_>>;
 
     /// What the model's steps share.
@@ -16,7 +16,7 @@ pub trait ModelParts {
     /// For each element that a node makes, the number of the input and of its element that it copies; none for zero.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the node does more than move elements.
+    /// [`ProtocolError::WrongModel`] if the node does more than move elements.
     fn sources(&self, node: &str) -> Result<Vec<Option<(usize, usize)>>>;
 }
 
@@ -32,9 +32,11 @@ impl Weights<'_> {
     /// The biases, for a ring of less than 64 bits.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if one has more.
+    /// [`ProtocolError::WrongModel`] if one has more.
     pub fn small_bias(&self) -> Result<Vec<i64>> {
-        let small = |bias: &i128| i64::try_from(*bias).map_err(|_| ProtocolError::Shape { what: "a bias" });
+        let small = |bias: &i128| {
+            i64::try_from(*bias).map_err(|_| ProtocolError::WrongModel("a bias has more than 64 bits"))
+        };
         self.bias.iter().map(small).collect()
     }
 }

@@ -17,6 +17,8 @@ pub struct Needs {
     pub transfers: [usize; 2],
     /// Whether it makes comparison keys: a conversation, in which the client speaks, too, so that it is prepared by itself.
     pub comparison_keys: bool,
+    /// Whether the client speaks in its preparation, too, so that it is prepared by itself.
+    pub conversation: bool,
     /// How long its material can be kept.
     pub material: Lifetime,
 }

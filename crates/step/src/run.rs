@@ -17,7 +17,7 @@ pub trait Step<P: PartyState>: Send + Sync {
     /// Offline, first half: what the step begins with.
     ///
     /// # Errors
-    /// Those of the channel; [`ProtocolError::Shape`] if the session has not set up what the step needs.
+    /// Those of the channel; [`ProtocolError::NotSetUp`] if the session has not set up what the step needs.
     fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Self::Request, ProtocolError>;
 
     /// Offline, second half: makes the material. `known` are this party's shares of what the step reads, where they are known before the

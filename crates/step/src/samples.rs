@@ -72,7 +72,7 @@ impl TryFrom<usize> for Samples {
         if count.is_power_of_two() {
             Ok(Self(count))
         } else {
-            Err(ProtocolError::Shape { what: "a number of samples that is no power of two" })
+            Err(ProtocolError::Parameters("a number of samples that is no power of two"))
         }
     }
 }

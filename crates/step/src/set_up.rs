@@ -39,7 +39,7 @@ impl SetUp {
     /// What steps of these needs take together, in all visits of which the client and the server send so many transfers.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if a rotation is none of its set's parameters.
+    /// [`ProtocolError::Parameters`] if a rotation is none of its set's parameters.
     pub fn of(needs: &[Needs], transfers: [usize; 2], sets: &Sets) -> Result<Self, ProtocolError> {
         let mut uses: BTreeMap<ParameterSet, EvaluationNeeds> = BTreeMap::new();
         for (set, more) in needs.iter().filter_map(|needs| needs.keys.as_ref()) {

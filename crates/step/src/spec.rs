@@ -12,7 +12,7 @@ pub trait Spec {
     /// The type of what the step makes of values of these types.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if they are not what the step reads.
+    /// [`ProtocolError::WrongInput`] if they are not what the step reads.
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError>;
 
     /// Bounds on what the step costs, from its shapes alone and before anything is built: limits are held against them.

@@ -55,7 +55,7 @@ pub trait PartyState: Sized {
     /// Silent transfers in both directions, and the party's randomness.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the session has not set them up.
+    /// [`ProtocolError::NotSetUp`] if the session has not set them up.
     fn transfers(&mut self) -> Result<(&mut Transfers, &mut Prg)>;
 }
 
@@ -66,7 +66,7 @@ impl<K> Keys<K> {
     /// The key of a set.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the session has not set it up.
+    /// [`ProtocolError::NotSetUp`] if the session has not set it up.
     pub fn get(&self, set: ParameterSet) -> Result<&K> {
         self.find(set).map(AsRef::as_ref)
     }
@@ -80,7 +80,7 @@ impl<K> Keys<K> {
     }
 
     fn find(&self, set: ParameterSet) -> Result<&Arc<K>> {
-        self.0.get(&set).ok_or(ProtocolError::Shape { what: "keys of another parameter set" })
+        self.0.get(&set).ok_or(ProtocolError::NotSetUp("keys of the step's parameter set"))
     }
 }
 
@@ -157,7 +157,7 @@ impl Client {
     /// The state of evaluating circuits.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the session has not set it up.
+    /// [`ProtocolError::NotSetUp`] if the session has not set it up.
     pub fn evaluation(&self) -> Result<&EvaluationSession<CotReceiver>> {
         set_up(self.evaluation.as_ref())
     }
@@ -231,7 +231,7 @@ impl Server {
     /// The state of garbling circuits, to draw from, with the party's randomness.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the session has not set it up.
+    /// [`ProtocolError::NotSetUp`] if the session has not set it up.
     pub fn garbling_mut(&mut self) -> Result<(&mut GarblingSession<CotSender>, &mut Prg)> {
         Ok((set_up(self.garbling.as_mut())?, &mut self.rng))
     }
@@ -284,5 +284,5 @@ fn set_up_transfers(
 
 /// What the set-up made where the plan said that it is needed.
 fn set_up<T>(part: Option<T>) -> Result<T> {
-    part.ok_or(ProtocolError::Shape { what: "a part of the set-up" })
+    part.ok_or(ProtocolError::NotSetUp("a part that the step needs"))
 }

@@ -74,22 +74,26 @@ impl ValueType {
     /// Checks that a step's only input is a given number of elements of a ring; returns who knows its share.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] otherwise.
+    /// [`ProtocolError::WrongInput`], [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] otherwise.
     pub fn only(inputs: &[Self], ring: Ring, len: usize) -> Result<Known> {
-        match inputs {
-            [Self::Shared { ring: r, len: l, known }] if (*r, *l) == (ring, len) => Ok(*known),
-            _ => Err(ProtocolError::Shape { what: "the input of a step" }),
+        let [Self::Shared { ring: found, len: elements, known }] = inputs else {
+            return Err(ProtocolError::WrongInput("it must be one share"));
+        };
+        if *found != ring {
+            return Err(ProtocolError::WrongRing { what: INPUT, expected: ring, found: *found });
         }
+        ProtocolError::check_length(INPUT, len, *elements)?;
+        Ok(*known)
     }
 
     /// The step's only input, which is encrypted.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] otherwise.
+    /// [`ProtocolError::WrongInput`] otherwise.
     pub fn only_encrypted(inputs: &[Self]) -> Result<Encrypted> {
         match inputs {
             [Self::Encrypted(encrypted)] => Ok(*encrypted),
-            _ => Err(ProtocolError::Shape { what: "an input of a step that is not encrypted" }),
+            _ => Err(ProtocolError::WrongInput("it must be one encrypted value")),
         }
     }
 
@@ -101,7 +105,7 @@ impl ValueType {
         if Self::only(inputs, ring, len)?.server {
             Ok(())
         } else {
-            Err(ProtocolError::Shape { what: "a share that is not known ahead of time" })
+            Err(ProtocolError::WrongInput("the server must know its share ahead of time"))
         }
     }
 }
@@ -161,7 +165,7 @@ impl Inputs {
     /// The shares of all inputs.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if one is missing or not shared.
+    /// [`ProtocolError::WrongInput`] if one is missing or not shared.
     pub fn shares(&self) -> Result<Vec<&Share>> {
         self.0.iter().map(|value| share_of(value.as_deref())).collect()
     }
@@ -169,25 +173,25 @@ impl Inputs {
     /// The ciphertexts of the only input, by prime.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there is another number of inputs, or it is not encrypted.
+    /// [`ProtocolError::WrongInput`] if there is another number of inputs, or it is not encrypted.
     pub fn encrypted(&self) -> Result<&[Vec<Ciphertext>]> {
         match &self.0[..] {
             [Some(value)] => match &**value {
                 Value::Encrypted(ciphertexts) => Ok(ciphertexts),
-                _ => Err(ProtocolError::Shape { what: "an input that is not encrypted" }),
+                _ => Err(ProtocolError::WrongInput("it must be encrypted")),
             },
-            _ => Err(ProtocolError::Shape { what: "the number of a step's inputs" }),
+            _ => Err(ProtocolError::WrongInput("there must be one")),
         }
     }
 
     /// The share of the first input, and what the client has learnt that is the second.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there are other inputs, or the first is not shared.
+    /// [`ProtocolError::WrongInput`] if there are other inputs, or the first is not shared.
     pub fn share_and_revealed(&self) -> Result<(&Share, &Value)> {
         match &self.0[..] {
             [share, Some(revealed)] => Ok((share_of(share.as_deref())?, revealed)),
-            _ => Err(ProtocolError::Shape { what: "a result beside what is opened" }),
+            _ => Err(ProtocolError::WrongInput("a share and what was opened are read")),
         }
     }
 
@@ -198,14 +202,17 @@ impl Inputs {
     pub fn share(&self) -> Result<&Share> {
         match &self.shares()?[..] {
             [share] => Ok(share),
-            _ => Err(ProtocolError::Shape { what: "the number of a step's inputs" }),
+            _ => Err(ProtocolError::WrongInput("there must be one")),
         }
     }
 }
 
+/// What a length or a ring is that is not the step's.
+const INPUT: &str = "the input of a step";
+
 fn share_of(value: Option<&Value>) -> Result<&Share> {
     match value {
         Some(Value::Shared(share)) => Ok(share),
-        _ => Err(ProtocolError::Shape { what: "a share that is not known yet" }),
+        _ => Err(ProtocolError::WrongInput("a share is not known yet")),
     }
 }

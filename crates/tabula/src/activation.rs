@@ -56,7 +56,7 @@ impl Activation {
     /// Of `values` values of `kept + dropped` bits.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are values, 2 to 16 bits that are kept, 1 to 16 that are dropped, `to` is 62 at most and no less
+    /// [`ProtocolError::Parameters`] unless there are values, 2 to 16 bits that are kept, 1 to 16 that are dropped, `to` is 62 at most and no less
     /// than what is kept, and a bound is at most the largest number of `kept` bits.
     pub fn new(values: usize, kept: u32, dropped: u32, to: u32, shape: Shape) -> Result<Self> {
         Self::rounding(Rounding::Exact, values, [kept, dropped, to], shape)
@@ -73,13 +73,13 @@ impl Activation {
         shape: Shape,
     ) -> Result<Self> {
         let bound = if let Shape::Clip(high) = shape { high } else { 0 };
-        if !(2..=MAX_BITS).contains(&kept)
-            || !(1..=MAX_BITS).contains(&dropped)
-            || !(kept..=62).contains(&to)
-            || bound >> (kept - 1) > 0
-        {
-            return Err(ProtocolError::Shape { what: "the bits of an activation" });
-        }
+        ProtocolError::refuse_if(
+            !(2..=MAX_BITS).contains(&kept)
+                || !(1..=MAX_BITS).contains(&dropped)
+                || !(kept..=62).contains(&to)
+                || bound >> (kept - 1) > 0,
+            "the bits of an activation",
+        )?;
         // A mask's low bits count modulo 2^w, the borrow modulo 2^k.
         let borrow = Comparison::new(dropped, kept, kept + dropped, false)?;
         let sign = Comparison::new(kept, to, to, shape != Shape::Identity)?;
@@ -161,7 +161,7 @@ impl Keyed for Activation {
         rng: &mut impl CryptoRng,
     ) -> Result<Material> {
         let mut made = self.making.make(channel, transfers, salt, rng)?;
-        let missing = || ProtocolError::Shape { what: "the keys of an activation" };
+        let missing = || ProtocolError::WrongMaterial("no keys of an activation");
         let signs = made.pop().ok_or_else(missing)?;
         let (borrows, ring) = (made.pop(), Ring::Pow2(self.bits()));
         let mask = |(high, low): (u64, &u64)| ring.add(ring.embed((high << self.dropped) as i64), *low);
@@ -189,9 +189,11 @@ impl Keyed for Activation {
         share: &Share,
     ) -> Result<Share> {
         let narrow = matches!(share.ring(), Ring::Pow2(bits) if bits >= self.bits());
-        if !narrow || share.len() != self.values() || material.masks.len() != self.values() {
-            return Err(ProtocolError::Shape { what: "the input share of an activation" });
+        if !narrow {
+            return Err(ProtocolError::WrongInput("the ring of an activation has too few bits"));
         }
+        ProtocolError::check_length("input share of an activation", self.values(), share.len())?;
+        ProtocolError::check_length("masks of an activation", self.values(), material.masks.len())?;
         let Material { salt, masks, borrows, signs } = material;
         // There are no keys of borrows in a stochastic rescale: those of signs are the first.
         let numbers = [0, u32::from(borrows.is_some())];

@@ -96,7 +96,7 @@ impl<V: Lanes> Inputs<V> {
 
 impl Program for Corrections {
     fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
-        let missing = || ProtocolError::Shape { what: "the corrections of keys" };
+        let missing = || ProtocolError::WrongMaterial("corrections of other keys");
         let mut inputs = self.inputs(x);
         self.compare_tails(driver, &mut inputs)?;
         let mut values = driver.all_bits_to_values(bits(&inputs))?.into_iter();

@@ -53,7 +53,7 @@ impl Program for Numbers {
         let sum = values.iter().zip(0..).map(|(value, i)| value.map(|value| value << i));
         let sum = sum
             .reduce(|sum, value| sum.zip_map(&value, |sum, value| ring.add(sum, ring.embed(value as i64))));
-        sum.ok_or(ProtocolError::Shape { what: "the bits of a dither" })
+        sum.ok_or(ProtocolError::Missing("the bits of a dither"))
     }
 }
 

@@ -74,7 +74,7 @@ pub trait Keyed: Send + Sync + 'static {
     /// Online: this party's share of the results.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the share or the material is not this step's; [`ProtocolError::Channel`] if the channel fails or the peer sends
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share or the material is not this step's; [`ProtocolError::Channel`] if the channel fails or the peer sends
     /// something else.
     fn online(
         &self,

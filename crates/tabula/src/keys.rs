@@ -59,9 +59,7 @@ struct Grown {
 
 impl Making {
     pub(super) fn new(comparisons: Vec<Comparison>, keys: usize) -> Result<Self> {
-        if !(1..=MAX_KEYS).contains(&keys) {
-            return Err(ProtocolError::Shape { what: "the keys of a comparison" });
-        }
+        ProtocolError::refuse_if(!(1..=MAX_KEYS).contains(&keys), "the keys of a comparison")?;
         let inputs = comparisons.iter().map(|of| of.inputs(keys)).sum();
         let layer = Layer::of(Corrections { comparisons, keys }, inputs, LANES, LANES)?;
         Ok(Self { layer })

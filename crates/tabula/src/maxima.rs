@@ -77,9 +77,9 @@ impl Tournament {
     /// Of windows of more than one element.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless the windows fit, differences have 2 to 16 bits, and the ring as many or up to 62.
+    /// [`ProtocolError::Parameters`] unless the windows fit, differences have 2 to 16 bits, and the ring as many or up to 62.
     pub fn new(spec: Maxima) -> Result<Self> {
-        let refuse = |what| Err(ProtocolError::Shape { what });
+        let refuse = |what| Err(ProtocolError::Parameters(what));
         let Maxima { windows, kept, ring } = spec;
         let (count, area) = (windows.count()?, windows.area());
         if area < 2 {
@@ -160,9 +160,7 @@ impl Keyed for Tournament {
     ) -> Result<Share> {
         let Maxima { windows, kept, ring: to } = self.spec;
         let (ring, narrow, count) = (Ring::Pow2(to), Ring::Pow2(kept), self.count);
-        if share.ring() != ring || share.len() != windows.inputs() {
-            return Err(ProtocolError::Shape { what: "the input share of maxima" });
-        }
+        ProtocolError::check_share("input share of maxima", share, ring, windows.inputs())?;
         let MaximaMaterial { salt, signs } = material;
         let mut values: Vec<u64> = self.elements.iter().map(|element| share.values()[*element]).collect();
         let salts = (0..).map(|number| Salts::new(salt, number));

@@ -105,9 +105,7 @@ impl PointCorrections {
 
 impl PointMaking {
     pub(super) fn new(shape: PointShape, keys: usize) -> Result<Self> {
-        if !(1..=MAX_KEYS).contains(&keys) {
-            return Err(ProtocolError::Shape { what: "the keys of points" });
-        }
+        ProtocolError::refuse_if(!(1..=MAX_KEYS).contains(&keys), "the keys of points")?;
         let inputs = (shape.bits() as usize + 1 + shape.words()) * keys;
         Ok(Self { layer: Layer::of(PointCorrections { shape, keys }, inputs, LANES, LANES)? })
     }
@@ -278,5 +276,5 @@ fn words(opened: &[u64], keys: usize) -> Vec<[u64; POINT_WORDS]> {
 }
 
 fn missing() -> ProtocolError {
-    ProtocolError::Shape { what: "the corrections of points" }
+    ProtocolError::WrongMaterial("corrections of other points")
 }

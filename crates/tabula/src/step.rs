@@ -62,7 +62,7 @@ impl Spec for Lookup {
             (false, None) => Shape::Identity,
             (true, None) => Shape::Relu,
             (true, Some(high)) => Shape::Clip(high),
-            (false, Some(_)) => return Err(ProtocolError::Shape { what: "an upper bound without ReLU" }),
+            (false, Some(_)) => return Err(ProtocolError::Parameters("an upper bound without ReLU")),
         };
         let kept = self.kept();
         Ok(Box::new(ByKeys(Activation::rounding(rounding, values, [kept, shift, to], shape)?)))

@@ -98,16 +98,17 @@ impl TableLookup {
     /// Of values below a quarter of their ring.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are values, of 3 to 12 bits with their sign and 1 to 16 that are dropped, results modulo 2^2 to 2^62, and the
+    /// [`ProtocolError::Parameters`] unless there are values, of 3 to 12 bits with their sign and 1 to 16 that are dropped, results modulo 2^2 to 2^62, and the
     /// function is one.
     pub fn new(spec: &Table) -> Result<Self> {
         let &Table { values, from, shift: dropped, to, expanded, .. } = spec;
         let left = from.saturating_sub(dropped);
         // A domain that is the whole ring has no room for a sign above.
         let kept = if spec.function.bits == left { left } else { left.saturating_sub(1) };
-        if kept > MAX_TABLE_BITS || !(1..=MAX_BITS).contains(&dropped) {
-            return Err(ProtocolError::Shape { what: "the bits of a table" });
-        }
+        ProtocolError::refuse_if(
+            kept > MAX_TABLE_BITS || !(1..=MAX_BITS).contains(&dropped),
+            "the bits of a table",
+        )?;
         let shape = PointShape::new(kept, to)?;
         let borrow = Comparison::new(dropped, kept, kept + dropped, false)?;
         let (making, points) = (Making::new(vec![borrow], values)?, PointMaking::new(shape, values)?);
@@ -185,7 +186,7 @@ impl Keyed for TableLookup {
         rng: &mut impl CryptoRng,
     ) -> Result<TableMaterial> {
         let made = self.making.make(channel, transfers, salt, rng)?.pop();
-        let borrows = made.ok_or(ProtocolError::Shape { what: "the keys of a table" })?;
+        let borrows = made.ok_or(ProtocolError::WrongMaterial("no keys of a table"))?;
         let salts = Salts::new(salt, 1);
         let points = self.points.make(channel, transfers, &salts, rng)?;
         let ring = Ring::Pow2(self.kept + self.dropped);
@@ -205,9 +206,10 @@ impl Keyed for TableLookup {
     ) -> Result<Share> {
         let (kept, dropped, count) = (self.kept, self.dropped, self.values());
         let narrow = matches!(share.ring(), Ring::Pow2(bits) if bits >= kept + dropped);
-        if !narrow || share.len() != count {
-            return Err(ProtocolError::Shape { what: "the input share of a table" });
+        if !narrow {
+            return Err(ProtocolError::WrongInput("the ring of a table has too few bits"));
         }
+        ProtocolError::check_length("input share of a table", count, share.len())?;
         let TableMaterial { salt, masks, borrows, points } = material;
         let salts = [0, 1].map(|number| Salts::new(salt, number));
         let t = match &points {

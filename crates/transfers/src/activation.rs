@@ -41,7 +41,7 @@ impl Activation {
         to: u32,
         rounding: Rounding,
     ) -> Result<Self> {
-        let refuse = |what| Err(ProtocolError::Shape { what });
+        let refuse = |what| Err(ProtocolError::Parameters(what));
         if function.slope.is_some() {
             return refuse("a slope over a power of two");
         }

@@ -42,7 +42,7 @@ pub fn compare<D: Driver>(driver: &mut D, parts: Vec<Part<D::Values>>) -> Result
     let task = Task::Leaves(parts);
     let Move::Leaves { parts, .. } = task.step() else { return Ok(Vec::new()) };
     let mut told = only(driver.turn(vec![task])?)?.into_iter();
-    let mut next = || told.next().ok_or(ProtocolError::Shape { what: "the leaves of a comparison" });
+    let mut next = || told.next().ok_or(ProtocolError::Missing("the leaves of a comparison"));
     for leaf in leaves(parts) {
         for way in 0..leaf.ways {
             let less = next()?;

@@ -40,9 +40,9 @@ impl Division {
     /// Of divisors from `least` to `most`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there is no quotient above 0, or no ring of 62 bits has room.
+    /// [`ProtocolError::Parameters`] if there is no quotient above 0, or no ring of 62 bits has room.
     pub(super) fn new(dividend: u64, [least, most]: [u64; 2]) -> Result<Self> {
-        let refuse = ProtocolError::Shape { what: "the bits of a division" };
+        let refuse = ProtocolError::Parameters("the bits of a division");
         if dividend.max(most) >> 62 > 0 {
             return Err(refuse);
         }

@@ -139,7 +139,7 @@ pub trait Driver {
     /// Makes moves together; what each gives.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer sends something else, [`ProtocolError::Shape`] if other moves are due.
+    /// [`ProtocolError::Channel`] if the peer sends something else, [`ProtocolError::WrongMaterial`] if other moves are due.
     fn turn(&mut self, tasks: Vec<Task<Self::Values>>) -> Result<Vec<Vec<Self::Values>>>;
 
     /// This party's share of a public number: the server's is the number, the client's zero.
@@ -250,7 +250,7 @@ pub(super) fn unwrap<V: Lanes>(x: &V, wraps: &V, from: u32, ring: Ring) -> V {
 pub(super) fn only<T>(mut all: Vec<T>) -> Result<T> {
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
-        _ => Err(ProtocolError::Shape { what: "the results of a move" }),
+        _ => Err(ProtocolError::Missing("the results of a move")),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Function {
 
 impl Function {
     pub(super) fn new(function: &Polynomials, [from, to]: [u32; 2], shift: u32) -> Result<Self> {
-        let refuse = |what| Err(ProtocolError::Shape { what });
+        let refuse = |what| Err(ProtocolError::Parameters(what));
         let split = function.split()?;
         let left = from.saturating_sub(shift);
         if from > MAX_BITS || !(1..=MAX_BITS).contains(&to) {

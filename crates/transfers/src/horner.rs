@@ -109,7 +109,7 @@ impl Horner {
         carry: Option<&D::Values>,
     ) -> Result<D::Values> {
         let mut coefficients = self.coefficients(driver, places)?;
-        let missing = || ProtocolError::Shape { what: "the coefficients of a function" };
+        let missing = || ProtocolError::Missing("the coefficients of a function");
         let mut sum = coefficients.pop().ok_or_else(missing)?;
         for (power, coefficient) in coefficients.into_iter().enumerate().rev() {
             let (term, above) = (&self.terms[power], &self.terms[power + 1]);
@@ -144,7 +144,7 @@ impl Horner {
             Widened { numbers, known, to: term.needed }
         };
         let mut found = widen(driver, differ.zip(looked_up).map(widened).collect())?.into_iter();
-        let missing = || ProtocolError::Shape { what: "the coefficients of a function" };
+        let missing = || ProtocolError::Missing("the coefficients of a function");
         let of = |term: &Term| {
             let Some(constant) = term.constant else { return found.next().ok_or_else(missing) };
             let share = driver.public(constant as u64) & mask(term.needed);
@@ -162,7 +162,7 @@ impl Horner {
         e: &D::Values,
         carry: Option<&D::Values>,
     ) -> Result<D::Values> {
-        let missing = || ProtocolError::Shape { what: "the products of a function" };
+        let missing = || ProtocolError::Missing("the products of a function");
         let Some(carry) = carry else {
             // One integer for each segment: there is no place in one.
             return Ok(sum.map(|_| 0));

@@ -110,7 +110,7 @@ pub(super) fn widen<D: Driver>(driver: &mut D, all: Vec<Widened<D::Values>>) -> 
     }
     let done = if tasks.is_empty() { Vec::new() } else { driver.turn(tasks)? };
     let mut told = moved.into_iter().zip(done);
-    let missing = || ProtocolError::Shape { what: "the wraps of shares" };
+    let missing = || ProtocolError::Missing("the wraps of shares");
     let wide = |Widened { numbers, known, to }: Widened<D::Values>| {
         if to <= known.bits {
             return Ok(numbers.map(|x| x & mask(to)));
@@ -133,7 +133,7 @@ pub(super) fn carries<D: Driver>(
         let numbers = vec![u.map(|u| u >> from & mask(bits))];
         Part { numbers, bits, equality }
     };
-    let missing = || ProtocolError::Shape { what: "the carries of places" };
+    let missing = || ProtocolError::Missing("the carries of places");
     Ok(match [low, next] {
         [0, 0] => [None, None],
         [0, next] => {

@@ -89,7 +89,7 @@ impl Layer {
     /// several elements, so that differences of two of them have a sign: `|x|` at most `2^(from - 1) - 2^shift - 1` or `2^(from - 2) - 2^shift - 1`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the windows do not fit, fewer than 3 bits are left after the shift, a ring has more than 62 bits, an
+    /// [`ProtocolError::Parameters`] if the windows do not fit, fewer than 3 bits are left after the shift, a ring has more than 62 bits, an
     /// upper bound is negative or comes without ReLU, or there is a slope.
     pub fn activation(
         function: step::Function,
@@ -105,11 +105,9 @@ impl Layer {
     /// The squares of a given number of values, over `Z_2^bits`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits.
+    /// [`ProtocolError::Parameters`] unless there are values, of 2 to 62 bits.
     pub fn square(values: usize, bits: u32) -> Result<Self> {
-        if values == 0 || !(2..=62).contains(&bits) {
-            return Err(ProtocolError::Shape { what: "values or bits of a square" });
-        }
+        ProtocolError::refuse_if(values == 0 || !(2..=62).contains(&bits), "values or bits of a square")?;
         Self::new(Operation::Square(bits), values, bits, bits)
     }
 
@@ -119,11 +117,9 @@ impl Layer {
     /// begins; or the domain is the whole ring that is left, from its lowest number on, which rounding must not carry a value out of.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are values, rings have at most 62 bits, and the polynomials are within their bounds.
+    /// [`ProtocolError::Parameters`] unless there are values, rings have at most 62 bits, and the polynomials are within their bounds.
     pub fn function(function: &Polynomials, values: usize, from: u32, to: u32, shift: u32) -> Result<Self> {
-        if values == 0 {
-            return Err(ProtocolError::Shape { what: "the values of a function" });
-        }
+        ProtocolError::refuse_if(values == 0, "the values of a function")?;
         let function = Function::new(function, [from, to], shift)?;
         Self::new(Operation::Function(function), values, from, to)
     }
@@ -131,11 +127,9 @@ impl Layer {
     /// The products of two values each, over `Z_2^bits`: all first factors, then all second ones.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits.
+    /// [`ProtocolError::Parameters`] unless there are values, of 2 to 62 bits.
     pub fn product(values: usize, bits: u32) -> Result<Self> {
-        if values == 0 || !(2..=62).contains(&bits) {
-            return Err(ProtocolError::Shape { what: "values or bits of a product" });
-        }
+        ProtocolError::refuse_if(values == 0 || !(2..=62).contains(&bits), "values or bits of a product")?;
         Self::new(Operation::Product(bits), 2 * values, bits, bits)
     }
 
@@ -143,12 +137,13 @@ impl Layer {
     /// ones come first, row-major, then all right ones.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits, and fewer than `2^40` products.
+    /// [`ProtocolError::Parameters`] unless there are values, of 2 to 62 bits, and fewer than `2^40` products.
     pub fn matrix_product(sides: [usize; 4], bits: u32) -> Result<Self> {
         let products = sides.into_iter().try_fold(1_usize, usize::checked_mul);
-        if !products.is_some_and(|products| (1..1 << 40).contains(&products)) || !(2..=62).contains(&bits) {
-            return Err(ProtocolError::Shape { what: "matrices or bits of a product" });
-        }
+        ProtocolError::refuse_if(
+            !products.is_some_and(|products| (1..1 << 40).contains(&products)) || !(2..=62).contains(&bits),
+            "matrices or bits of a product",
+        )?;
         let [groups, rows, inner, columns] = sides;
         let shape = Shape { groups, rows, inner, columns };
         Self::new(Operation::Matrices(shape, bits), shape.numbers() + shape.values(), bits, bits)
@@ -157,12 +152,13 @@ impl Layer {
     /// `floor(x / 2^guard)` of a given number of values, over `Z_2^bits`, of values over `Z_2^(bits + guard)`: for every value of the ring.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are values, of at least 2 bits, and a guard, which have at most 62 bits together.
+    /// [`ProtocolError::Parameters`] unless there are values, of at least 2 bits, and a guard, which have at most 62 bits together.
     pub fn drop_guard(values: usize, bits: u32, guard: u32) -> Result<Self> {
         let from = bits.saturating_add(guard);
-        if values == 0 || bits < 2 || guard == 0 || from > 62 {
-            return Err(ProtocolError::Shape { what: "values or bits of a dropped guard" });
-        }
+        ProtocolError::refuse_if(
+            values == 0 || bits < 2 || guard == 0 || from > 62,
+            "values or bits of a dropped guard",
+        )?;
         Self::new(Operation::Drop(Scale { from, shift: guard }), values, from, bits)
     }
 
@@ -172,7 +168,7 @@ impl Layer {
     /// Scores must be below a quarter of their ring, so that differences of two have a sign.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are 2 to `2^16` classes, at least 3 bits that are not dropped, and 1 to 9 digits, and if no ring has room
+    /// [`ProtocolError::Parameters`] unless there are 2 to `2^16` classes, at least 3 bits that are not dropped, and 1 to 9 digits, and if no ring has room
     /// for the exponential's sums or their division.
     pub fn softmax(
         classes: usize,
@@ -248,7 +244,7 @@ impl<P: Program> Layer<P> {
     /// Online: this party's share of the outputs, of those of the inputs one after the other.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the share or the material is not this layer's; [`ProtocolError::Channel`] if the channel fails or
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share or the material is not this layer's; [`ProtocolError::Channel`] if the channel fails or
     /// the peer sends something else.
     pub fn online(
         &self,
@@ -259,14 +255,11 @@ impl<P: Program> Layer<P> {
     ) -> Result<Share> {
         let mut inputs = Zeroizing::new(Vec::with_capacity(self.inputs));
         for share in shares {
-            if share.ring() != self.from || inputs.len() + share.len() > self.inputs {
-                return Err(other_input());
-            }
+            let room = self.inputs - inputs.len();
+            ProtocolError::check_share(INPUT, share, self.from, share.len().min(room))?;
             inputs.extend_from_slice(share.values());
         }
-        if inputs.len() != self.inputs {
-            return Err(other_input());
-        }
+        ProtocolError::check_length(INPUT, self.inputs, inputs.len())?;
         let mut run = Run::new(channel, party, material);
         let mut outputs = self.program.run(&mut run, &inputs)?;
         run.finish()?;
@@ -310,6 +303,4 @@ fn multiply<D: Driver>(driver: &mut D, x: &D::Values, shape: Shape, bits: u32) -
     Ok(transposed(&product, groups, columns, rows))
 }
 
-fn other_input() -> ProtocolError {
-    ProtocolError::Shape { what: "input share of a nonlinear layer" }
-}
+const INPUT: &str = "input share of a nonlinear layer";

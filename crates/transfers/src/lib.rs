@@ -62,6 +62,7 @@ mod run;
 mod scale;
 pub mod softmax;
 mod source;
+mod sparse;
 mod step;
 mod tournament;
 
@@ -81,6 +82,7 @@ pub use layer::Layer;
 pub use material::Material;
 pub use polynomials::{Factors, Polynomials};
 pub use preparation::Request;
+pub use sparse::{RingSparse, SparseAhead};
 pub use step::{DropGuard, RingActivation, RingFunction, RingMatrixProduct, RingProduct, RingSquare};
 
 #[cfg(test)]

@@ -85,12 +85,12 @@ impl Shape {
 }
 
 /// The offering party's keys, two for each transfer.
-pub(super) struct OfferedRows(Zeroizing<Vec<[Block; 2]>>);
+pub(super) struct OfferedRows(pub(super) Zeroizing<Vec<[Block; 2]>>);
 
 /// The choosing party's random choices, in words, and the key of each.
 pub(super) struct ChosenRows {
-    random: Values,
-    keys: Zeroizing<Vec<Block>>,
+    pub(super) random: Values,
+    pub(super) keys: Zeroizing<Vec<Block>>,
 }
 
 impl ZeroizeOnDrop for OfferedRows {}
@@ -147,7 +147,7 @@ const fn halves(block: Block) -> [u64; 2] {
 }
 
 /// A key's stream, as the values of a row: the same for both parties, and used once.
-fn stretch(key: Block, row: &mut [Block]) {
+pub(super) fn stretch(key: Block, row: &mut [Block]) {
     let mut bytes = key.to_bytes();
     PrgStream::new(&Seed::from_bytes(bytes)).fill_at(0, row);
     bytes.zeroize();

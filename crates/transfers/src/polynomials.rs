@@ -59,9 +59,9 @@ impl Polynomials {
     /// The bits of a place.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there are more or fewer of something than there may be, or a sum or a product could have more than 59 bits.
+    /// [`ProtocolError::Parameters`] if there are more or fewer of something than there may be, or a sum or a product could have more than 59 bits.
     pub(super) fn split(&self) -> Result<Split> {
-        let refuse = Err(ProtocolError::Shape { what: "the polynomials of a function" });
+        let refuse = Err(ProtocolError::Parameters("the polynomials of a function"));
         let coefficients = self.polynomials.first().map_or(0, Vec::len);
         let is_like = |polynomial: &Vec<i64>| polynomial.len() == coefficients;
         let (segments, factors) = (self.polynomials.len(), self.factors.as_ref().map(|of| of.values.len()));
@@ -94,12 +94,12 @@ impl Polynomials {
     /// The function at an integer, in the clear.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless it is a function.
+    /// [`ProtocolError::Parameters`] unless it is a function.
     pub fn at(&self, x: i64) -> Result<i64> {
         let Split { factor: _, segment, rest } = self.split()?;
         let place = x.saturating_sub(self.low).clamp(0, (1 << self.bits) - 1);
         let (h, e) = (place >> rest & ((1 << segment) - 1), place & ((1 << rest) - 1));
-        let refuse = || ProtocolError::Shape { what: "the polynomials of a function" };
+        let refuse = || ProtocolError::Parameters("the polynomials of a function");
         let polynomial = self.polynomials.get(h as usize).ok_or_else(refuse)?;
         // Sums have at most 59 bits with all terms positive.
         let value = polynomial.iter().rev().fold(0, |value: i64, c| value * e + c);

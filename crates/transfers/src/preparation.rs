@@ -47,7 +47,7 @@ impl<P: Program> Layer<P> {
     /// Offline: draws the transfers that the server sends, and makes the material of the moves.
     ///
     /// # Errors
-    /// As [`Self::request`]; [`ProtocolError::Shape`] if the request is another layer's.
+    /// As [`Self::request`]; [`ProtocolError::WrongMaterial`] if the request is another layer's.
     pub fn prepare(
         &self,
         channel: &mut dyn Channel,
@@ -58,7 +58,7 @@ impl<P: Program> Layer<P> {
         let (party, sends) = (transfers.party, transfers.party == Party::Server);
         let by_server = self.draw(channel, transfers, sends)?;
         let (sent, received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
-        let other = ProtocolError::Shape { what: "the request of another layer" };
+        let other = ProtocolError::WrongMaterial("the request of another layer");
         if sent.len() != received.len() {
             return Err(other);
         }

@@ -62,7 +62,7 @@ impl Softmax {
         exponential: &Exponential,
         digits: u32,
     ) -> Result<Self> {
-        let refuse = |what| Err(ProtocolError::Shape { what });
+        let refuse = |what| Err(ProtocolError::Parameters(what));
         let left = bits.saturating_sub(dropped);
         if left < 3 || bits > 62 {
             return refuse("bits of a softmax");
@@ -133,7 +133,7 @@ impl Softmax {
 impl Terms {
     /// Of distances up to `largest`, modulo `2^to`; none if all terms are alike.
     fn new(exponential: &Exponential, largest: u64, to: u32) -> Result<Option<Self>> {
-        let refuse = |what| Err(ProtocolError::Shape { what });
+        let refuse = |what| Err(ProtocolError::Parameters(what));
         let ((factor, cut), mantissa) = (exponential.rate(), exponential.mantissa());
         let products = i128::from(factor) * i128::from(largest);
         let z = (products >> cut) as u128;

@@ -92,5 +92,5 @@ const fn kind_of(step: Move, number: usize) -> Kind {
 }
 
 fn other_material() -> ProtocolError {
-    ProtocolError::Shape { what: "material of another move" }
+    ProtocolError::WrongMaterial("material of another move")
 }

@@ -109,7 +109,7 @@ impl Scale {
         let to_values = others.iter().map(|(bits, to)| driver.to_values(bits, *to));
         let tasks = [mux].into_iter().chain(to_values).collect();
         let mut done = driver.turn(tasks)?.into_iter().map(only);
-        let selected = done.next().ok_or(ProtocolError::Shape { what: "the results of a move" })??;
+        let selected = done.next().ok_or(ProtocolError::Missing("the results of a move"))??;
         let value = |((bits, to), product): (&(D::Values, u32), Result<D::Values, _>)| {
             Ok(driver.values_of(bits, &product?, *to))
         };

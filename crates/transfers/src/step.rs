@@ -139,7 +139,9 @@ impl Spec for RingFunction {
 
 impl Spec for RingProduct {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a product" }) };
+        let &[left, right] = inputs else {
+            return Err(ProtocolError::WrongInput("there must be two factors"));
+        };
         let ring = Ring::Pow2(self.bits);
         ValueType::only(&[left], ring, self.values)?;
         ValueType::only(&[right], ring, self.values)?;
@@ -159,13 +161,15 @@ impl RingMatrixProduct {
     /// The product of sides, which may be anyone's.
     fn count(sides: [usize; 3]) -> Result<usize> {
         let count = sides.into_iter().try_fold(1_usize, usize::checked_mul);
-        count.ok_or(ProtocolError::Shape { what: "the sides of matrices" })
+        count.ok_or(ProtocolError::Parameters("the sides of matrices"))
     }
 }
 
 impl Spec for RingMatrixProduct {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a product" }) };
+        let &[left, right] = inputs else {
+            return Err(ProtocolError::WrongInput("there must be two factors"));
+        };
         let (&Self { groups, rows, inner, columns, .. }, ring) = (self, Ring::Pow2(self.bits));
         ValueType::only(&[left], ring, Self::count([groups, rows, inner])?)?;
         ValueType::only(&[right], ring, Self::count([groups, inner, columns])?)?;

@@ -289,7 +289,7 @@ fn salts_of_comparison_keys_come_from_both_parties() {
     let unsalted = |end: &mut End, me: Party| {
         let rng = &mut Prg::new(Seed::from_bytes([me as u8; 16]));
         let transfers = Transfers::setup(end, me, transfer_sets([0; 2]), rng).unwrap();
-        assert!(matches!(transfers.key_salt(Block(7)), Err(ProtocolError::Shape { .. })));
+        assert!(matches!(transfers.key_salt(Block(7)), Err(ProtocolError::NotSetUp(_))));
     };
     run(&mut End::pair(), |end| unsalted(end, Party::Client), |end| unsalted(end, Party::Server));
 }

@@ -133,5 +133,5 @@ fn wins<D: Driver>(driver: &mut D, values: &D::Values, bits: u32, groups: &Group
 }
 
 fn missing() -> ProtocolError {
-    ProtocolError::Shape { what: "the largest of no values" }
+    ProtocolError::Missing("values to find the largest of")
 }

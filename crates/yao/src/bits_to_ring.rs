@@ -53,13 +53,10 @@ impl BitEncoding {
 
     /// Number of values that `held` bits encode, if `given` is as many.
     fn values(self, held: usize, given: usize) -> Result<usize> {
-        if doublings(self.ring) == 0 {
-            Err(ProtocolError::Shape { what: "a prime of that many bits in a conversion" })
-        } else if held == given && self.bits != 0 && held.is_multiple_of(self.bits) {
-            Ok(held / self.bits)
-        } else {
-            Err(ProtocolError::Shape { what: "bits of a conversion" })
-        }
+        ProtocolError::refuse_if(doublings(self.ring) == 0, "a prime of that many bits in a conversion")?;
+        ProtocolError::check_length("masked bits of a conversion", held, given)?;
+        ProtocolError::refuse_if(self.bits == 0 || !held.is_multiple_of(self.bits), "bits of a conversion")?;
+        Ok(held / self.bits)
     }
 }
 
@@ -79,13 +76,10 @@ impl ServerBits {
     /// Takes the server's bits `a` and shares `u` of `a_i r_i`, as many as bits.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the lengths differ.
+    /// [`ProtocolError::Length`] if the lengths differ.
     pub fn new(bits: Bits, products: Zeroizing<Vec<u64>>) -> Result<Self> {
-        if bits.len() == products.len() {
-            Ok(Self { bits, products })
-        } else {
-            Err(ProtocolError::Shape { what: "bit products" })
-        }
+        ProtocolError::check_length("products of bits", bits.len(), products.len())?;
+        Ok(Self { bits, products })
     }
 
     /// Appends it; the products are elements of the ring.
@@ -102,7 +96,7 @@ impl ServerBits {
     /// The server's share, given the client's message `e`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the message's length or the encoding does not fit.
+    /// [`ProtocolError::Length`] if the message's length or the encoding does not fit.
     pub fn convert(self, encoding: BitEncoding, masked: &Bits) -> Result<Share> {
         let length = encoding.values(self.bits.len(), masked.len())?;
         let ring = encoding.ring;
@@ -121,13 +115,10 @@ impl ClientBits {
     /// Takes the client's choices `r` and shares `v` of `a_i r_i`, as many as choices.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the lengths differ.
+    /// [`ProtocolError::Length`] if the lengths differ.
     pub fn new(choices: Bits, products: Zeroizing<Vec<u64>>) -> Result<Self> {
-        if choices.len() == products.len() {
-            Ok(Self { choices, products })
-        } else {
-            Err(ProtocolError::Shape { what: "bit products" })
-        }
+        ProtocolError::check_length("products of bits", choices.len(), products.len())?;
+        Ok(Self { choices, products })
     }
 
     /// As [`ServerBits::encode`].
@@ -144,7 +135,7 @@ impl ClientBits {
     /// The client's share of the values whose bits it holds, and the message `e` for the server.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the lengths do not fit.
+    /// [`ProtocolError::Length`] if the lengths do not fit.
     pub fn convert(self, encoding: BitEncoding, bits: &Bits) -> Result<(Share, Bits)> {
         let length = encoding.values(self.choices.len(), bits.len())?;
         let ring = encoding.ring;

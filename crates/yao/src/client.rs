@@ -82,7 +82,7 @@ impl ClientLayer {
     /// Online: returns the client's share of the output.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's messages are not the
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's messages are not the
     /// ones due.
     pub fn online(
         &self,

@@ -24,12 +24,12 @@ impl Layer {
     /// The layer of `function` on `windows`, from the ring `from` to the ring `to`.
     ///
     /// # Errors
-    /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit, or a bound
+    /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Parameters`] if the windows do not fit, or a bound
     /// is negative or comes without ReLU, or a slope comes with ReLU, a bound or a pool.
     pub fn new(function: Function, windows: &Windows, from: Ring, to: Ring) -> Result<Self> {
         let (ring, shift) = (from, function.shift);
         let high = function.high.map(u64::try_from).transpose();
-        let high = high.map_err(|_| ProtocolError::Shape { what: "a negative upper bound" })?;
+        let high = high.map_err(|_| ProtocolError::Parameters("a negative upper bound"))?;
         let circuit = match (function.relu, function.slope, high, windows.area()) {
             (false, None, None, 1) => library::rescale(ring, shift)?,
             (true, None, None, 1) => library::relu_rescale(ring, shift)?,
@@ -41,10 +41,10 @@ impl Layer {
                 library::leaky_relu_rescale(ring, slope.numerator, slope.shift, shift)?
             }
             (_, Some(_), _, _) => {
-                return Err(ProtocolError::Shape { what: "a slope with ReLU, an upper bound or a pool" });
+                return Err(ProtocolError::Parameters("a slope with ReLU, an upper bound or a pool"));
             }
             (false, None, Some(_), _) => {
-                return Err(ProtocolError::Shape { what: "an upper bound without ReLU" });
+                return Err(ProtocolError::Parameters("an upper bound without ReLU"));
             }
         };
         Self::of_windows(circuit, windows, from, to, !function.relu)
@@ -53,7 +53,7 @@ impl Layer {
     /// The layer that tells of each window whether any value is zero, from a ring modulo a power of two to bits in the ring `to`.
     ///
     /// # Errors
-    /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit.
+    /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Parameters`] if the windows do not fit.
     pub fn any_zero(windows: &Windows, from: Ring, to: Ring) -> Result<Self> {
         Self::of_windows(library::any_zero(from, windows.area())?, windows, from, to, false)
     }
@@ -111,9 +111,7 @@ impl Layer {
 
     /// The values of each window, one window after the other.
     fn gather(&self, share: &Share) -> Result<Zeroizing<Vec<u64>>> {
-        if (share.ring(), share.len()) != (self.from, self.inputs) {
-            return Err(ProtocolError::Shape { what: "input share of an activation" });
-        }
+        ProtocolError::check_share("input share of an activation", share, self.from, self.inputs)?;
         let values = share.values();
         Ok(Zeroizing::new(match &self.windows {
             Some(windows) => windows.iter().map(|i| values[*i]).collect(),

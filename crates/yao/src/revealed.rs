@@ -126,11 +126,9 @@ impl Revealed {
     }
 
     fn scores<'s>(&self, share: &'s Share) -> Result<&'s [u64]> {
-        if (share.ring(), share.len()) == (self.circuit.ring(), self.instances * self.circuit.values()) {
-            Ok(share.values())
-        } else {
-            Err(ProtocolError::Shape { what: "input share of scores" })
-        }
+        let values = self.instances * self.circuit.values();
+        ProtocolError::check_share("input share of scores", share, self.circuit.ring(), values)?;
+        Ok(share.values())
     }
 }
 
@@ -263,7 +261,7 @@ impl ClientRevealed {
     /// Online: what the client learns.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's message is not the one due, an index is
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's message is not the one due, an index is
     /// not of a class, one comes twice, or a probability is above one.
     pub fn online(
         &self,
@@ -287,7 +285,7 @@ impl ServerRevealed {
     /// Offline: garbles for the server's share of the scores and sends what decodes the outputs.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if `share` does not fit; any failure of the channel.
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does not fit; any failure of the channel.
     pub fn offline<S: CorrelatedSender>(
         &self,
         channel: &mut dyn Channel,

@@ -38,7 +38,7 @@ impl ServerLayer {
     /// Offline: garbles for the server's share of the input.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if `share` does not fit; any failure of the channel.
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does not fit; any failure of the channel.
     pub fn offline<S: CorrelatedSender>(
         &self,
         channel: &mut dyn Channel,

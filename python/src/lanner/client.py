@@ -13,17 +13,18 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from lanner import _native
 from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
 from lanner.files import check_file
 from lanner.forks import OfProcess
 from lanner.heap import give_back_freed
-from lanner.inputs import as_batch, check_range, to_float32
+from lanner.inputs import batch_of, check_range
 from lanner.interrupts import interruptible
 from lanner.limits import limits_document
 from lanner.manifest import Manifest
+from lanner.named import Given
 from lanner.prediction import Phase, Prediction, SentMessage, phases_of
 from lanner.progress import SetUpWatch, StepProgress
 from lanner.trust import Trust, parse_address
@@ -257,7 +258,7 @@ class Client(OfProcess):
         native = self._open()
         return SentMessage(*self._call(native.longest_sent))
 
-    def predict(self, x: ArrayLike) -> Prediction:
+    def predict(self, x: Given) -> Prediction:
         """Predict one sample in private, with material that was prepared, else with some that is kept, else with new.
 
         Args:
@@ -270,12 +271,12 @@ class Client(OfProcess):
             TransportError: If the connection fails or the server stalls, and in a new session again.
         """
         self._open()
-        batch = as_batch(to_float32(x), self.manifest.input)
+        batch = batch_of(x, self.manifest.input)
         if len(batch) != 1:
             raise InputError(f"there are {len(batch)} samples", where="input", fix="give them to predict_batch")
         return self.predict_batch(batch)[0]
 
-    def predict_batch(self, x: ArrayLike) -> list[Prediction]:
+    def predict_batch(self, x: Given) -> list[Prediction]:
         """Predict samples in private, as `predict_each` does, and give all of them in the end.
 
         Where a request fails, what those before it gave is lost.
@@ -290,7 +291,7 @@ class Client(OfProcess):
         """
         return list(self.predict_each(x))
 
-    def predict_each(self, x: ArrayLike) -> Iterator[Prediction]:
+    def predict_each(self, x: Given) -> Iterator[Prediction]:
         """Predict samples in private and give each prediction as soon as it is made.
 
         Each request has as many samples as the model's owner compiled it for, which is often one; what it costs is
@@ -306,7 +307,7 @@ class Client(OfProcess):
             TransportError: As `predict`.
         """
         self._open()
-        batch = as_batch(to_float32(x), self.manifest.input)
+        batch = batch_of(x, self.manifest.input)
         check_range(batch, self.manifest.input)
         return self._predict_each(batch)
 
@@ -321,7 +322,7 @@ class Client(OfProcess):
             for index, document in enumerate(documents, start):
                 # The model's name is the file's in there.
                 prediction = replace(Prediction.from_document(document), index=index, model=self.manifest.name)
-                yield prediction.of_map(self.manifest.output_shape) if self.manifest.is_map else prediction
+                yield self.manifest.told(prediction)
             start += len(documents)
 
     def _request(self, batch: NDArray[np.float32], start: int) -> list[dict[str, Any]]:

@@ -77,9 +77,8 @@ class Task:
     def of_predictions(self, predictions: Sequence[Prediction]) -> Results:
         """The results that secure predictions reveal."""
         first = predictions[0]
-        revealed = first.values if first.values is not None else first.logits
-        if revealed is not None:
-            return self.of_scores(np.array([prediction.values or prediction.logits for prediction in predictions]))
+        if first.values is not None or first.logits is not None:
+            return self.of_scores(np.array([prediction.reals for prediction in predictions]))
         if self.kind == "labels" and first.labels is not None:
             held = np.zeros(self.truth.shape, np.int64)
             for row, prediction in zip(held, predictions, strict=True):

@@ -7,12 +7,13 @@ may hold one sample, or several with a leading batch axis.
 from __future__ import annotations
 
 import csv
+import json
 import math
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +22,19 @@ from lanner.errors import InputError
 from lanner.files import check_file, why
 from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
+from lanner.named import Given, encode_inputs, parts_of
 from lanner.rows import read_rows
 from lanner.wording import counted
 
 PICTURES = (".png", ".jpg", ".jpeg")
 NUMPY = (".npy", ".npz")
-TABLES = (*NUMPY, ".csv")
+TABLES = (*NUMPY, ".csv", ".json")
+
+#: What a file or a user gives: an array, or arrays by name.
+Arrays: TypeAlias = "NDArray[np.float32] | dict[str, NDArray[np.float32]]"
+
+#: The name of the one array in a ``.npz`` file.
+_ONLY = "x"
 
 #: Samples of a file that are in memory at once where it is read as it is used.
 ROWS = 256
@@ -38,11 +46,12 @@ class Source:
 
     Attributes:
         path: The file.
-        values: Its float32 contents; for a ``.csv`` file (rows, columns); None for a picture.
+        values: Its float32 contents, an array or several by name; for a ``.csv`` file (rows, columns); None for a
+            picture.
     """
 
     path: Path
-    values: NDArray[np.float32] | None
+    values: Arrays | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +126,20 @@ def stack_sources(
     return np.concatenate([_batch_of(source, entry, image, model) for source in sources])
 
 
-def load_array(path: Path, member: str = "x") -> NDArray[np.float32]:
-    """Read the tensor of a ``.npy`` file, or a member of a ``.npz`` file, as float32.
+def load_arrays(path: Path) -> Arrays:
+    """Read the array of a ``.npy`` file, or those of a ``.npz`` file by name, as float32.
+
+    Where the samples are `x`, what else is no numbers is left out, and so is `y`, what is true of them.
 
     Raises:
         InputError: If it cannot be read, is not numeric, or is not finite.
     """
-    where = str(path)
-    return to_float32(_load_numpy(path, member), where)
+    loaded = _load_numpy(path)
+    if not isinstance(loaded, dict):
+        return to_float32(loaded, str(path))
+    others = {"y"} if _ONLY in loaded else set()
+    used = {name: values for name, values in loaded.items() if name not in others}
+    return {name: to_float32(values, f"{path}, {name}") for name, values in used.items()}
 
 
 def load_truth(path: Path) -> NDArray[Any]:
@@ -135,7 +150,11 @@ def load_truth(path: Path) -> NDArray[Any]:
     """
     if path.suffix.lower() == ".npy":
         raise InputError("there are no labels in a .npy file", where=str(path), fix="give a .npz file with `x` and `y`")
-    truth = np.asarray(_load_numpy(path, "y"))
+    loaded = _load_numpy(path, "y")
+    if not isinstance(loaded, dict) or "y" not in loaded:
+        held = ", ".join(loaded) or "nothing"
+        raise InputError(f"there is no `y` in it but {held}", where=str(path), fix="name the array `y`")
+    truth = np.asarray(loaded["y"])
     if truth.ndim == 0:
         raise InputError("`y` is a single value", where=str(path), fix="give one for each sample")
     return truth
@@ -148,7 +167,7 @@ def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:
         InputError: If the type is not numeric, or an element is NaN, infinite or beyond float32; the element is named.
     """
     array = np.asarray(values)
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "biuf":
         raise InputError(
             f"the values are of type {array.dtype}, not numbers", where=where, fix="give integers or floats"
         )
@@ -163,12 +182,34 @@ def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:
     return converted
 
 
-def as_batch(values: NDArray[np.float32], entry: InputDescription, where: str = "input") -> NDArray[np.float32]:
-    """Give an array the shape (n, *sample), n >= 1.
+def batch_of(given: Given, entry: InputDescription, where: str = "input") -> NDArray[np.float32]:
+    """What a user gives, an array or arrays by name, as samples of shape (n, *the model's), n >= 1.
 
     Raises:
-        InputError: If its shape is neither the sample's nor a batch of it; both shapes are named.
+        InputError: As `to_float32` and `as_batch`.
     """
+    if isinstance(given, Mapping):
+        return as_batch({name: to_float32(values, f"input {name}") for name, values in given.items()}, entry, where)
+    return as_batch(to_float32(given, where), entry, where)
+
+
+def as_batch(values: Arrays, entry: InputDescription, where: str = "input") -> NDArray[np.float32]:
+    """Give an array, or arrays by name, the shape (n, *sample), n >= 1; what has been given it stays.
+
+    Raises:
+        InputError: If a shape is neither the sample's nor a batch of it, where both are named, or an array is missing.
+    """
+    if entry.named:
+        coded = entry.shape != own_shape(entry) or len(entry.named) > 1
+        if coded and not isinstance(values, Mapping) and values.ndim > 0 and values.shape[1:] == entry.shape:
+            return values
+        if not isinstance(values, Mapping):
+            values = {_only_name(entry, where): values}
+        elif len(entry.named) == 1 and entry.named[0].name not in values and _ONLY in values:
+            values = {entry.named[0].name: values[_ONLY]}
+        return encode_inputs(entry.named, values, where).reshape(-1, *entry.shape)
+    if isinstance(values, Mapping):
+        values = _single(values, entry, where)
     if values.shape == entry.shape:
         return values[np.newaxis]
     if values.shape[1:] == entry.shape and values.ndim == len(entry.shape) + 1 and len(values) > 0:
@@ -189,6 +230,8 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     place = entry.outside(values)
     if place is not None:
         least, most = (np.broadcast_to(end, values.shape)[place] for end in entry.limits())
+        if entry.named:
+            raise _named_outside(entry, place, (float(least), float(most)))
         of = "" if entry.features is None else f" of feature {place[entry.features.axis - len(entry.shape)]}"
         raise InputError(
             f"element {list(place)} is outside the accepted range{of} [{least:.6g}, {most:.6g}]",
@@ -197,13 +240,88 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
         )
 
 
+def _only_name(entry: InputDescription, where: str) -> str:
+    """The name of the one input that an array without a name is.
+
+    Raises:
+        InputError: If there are several.
+    """
+    if len(entry.named) > 1:
+        shown = ", ".join(f"{each.name} {each.shape}" for each in entry.named)
+        raise InputError(
+            f"the model has {len(entry.named)} inputs, and this is one array",
+            where=where,
+            fix=f"give {shown} by name: a .npz or .json file, or a dict in Python",
+        )
+    return entry.named[0].name
+
+
+def _single(values: Mapping[str, NDArray[np.float32]], entry: InputDescription, where: str) -> NDArray[np.float32]:
+    """The array of a model with one input: `x`, or the input's own name."""
+    found = values.get(_ONLY, values.get(entry.name))
+    if found is None:
+        held = ", ".join(values) or "nothing"
+        fix = f"name the array `{_ONLY}`, or as the input, `{entry.name}`"
+        raise InputError(f"there is no `{_ONLY}` in it but {held}", where=where, fix=fix)
+    return found
+
+
+def _named_outside(entry: InputDescription, place: tuple[int, ...], limits: tuple[float, float]) -> InputError:
+    """The error of a number that is not accepted, by the input whose it is."""
+    index = int(np.ravel_multi_index(place[1:], entry.shape))
+    named, part = next((each, part) for each, part in parts_of(entry.named) if index < part.stop)
+    within = np.unravel_index((index - part.start) // named.width, named.shape) if named.shape else ()
+    least, most = (end / named.factor for end in limits)
+    return InputError(
+        f"element {[place[0], *map(int, within)]} is outside the accepted range [{least:.6g}, {most:.6g}]",
+        where=f"input {named.name}",
+        fix="scale the input as the model's owner did, or have the model compiled for such inputs",
+    )
+
+
 def _read_source(path: Path, csv_header: bool | None) -> Source:
     suffix = path.suffix.lower()
     _check_kind(path)
     if suffix in PICTURES:
         open_image(path)
         return Source(path, None)
-    return Source(path, _read_csv(path, csv_header) if suffix == ".csv" else load_array(path))
+    if suffix == ".json":
+        return Source(path, _read_json(path))
+    return Source(path, _read_csv(path, csv_header) if suffix == ".csv" else load_arrays(path))
+
+
+def _read_json(path: Path) -> Arrays:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read as JSON ({why(error)})", where=str(path), fix=_JSON) from None
+    return read_json(text, str(path))
+
+
+def read_json(text: str, where: str) -> Arrays:
+    """Lists of numbers, or an object of them by name.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"cannot be read as JSON ({why(error)})", where=where, fix=_JSON) from None
+    if isinstance(document, dict):
+        return {str(name): _listed(values, f"{where}, {name}", _JSON) for name, values in document.items()}
+    return _listed(document, where, _JSON)
+
+
+_JSON = "give an object of lists of numbers by input name, or one list"
+
+
+def _listed(values: object, where: str, fix: str) -> NDArray[np.float32]:
+    try:
+        array = np.array(values)
+    except (ValueError, OverflowError, RecursionError):
+        raise InputError("the lists are not of equal length", where=where, fix=fix) from None
+    return to_float32(array, where)
 
 
 def _check_kind(path: Path) -> None:
@@ -217,13 +335,20 @@ def _check_kind(path: Path) -> None:
 def _each_row(path: Path, manifest: Manifest) -> Iterator[Sample]:
     """The samples of a ``.npy`` file, which stays on the disk but for those at hand."""
     entry = manifest.input
-    values = as_batch(_load_numpy(path, "x", lazily=True), entry, str(path))
-    for start in range(0, len(values), ROWS):
+    values = _load_numpy(path, lazily=True)
+    if isinstance(values, dict) or values.shape == own_shape(entry):
+        values = np.asarray(values)[np.newaxis]
+    for start in range(0, max(len(values), 1), ROWS):
         where = str(path) if start == 0 else f"{path}, from row {start}"
-        rows = to_float32(values[start : start + ROWS], where)
+        rows = batch_of(values[start : start + ROWS], entry, where)
         check_range(rows, entry, where)
         for index, sample in enumerate(rows, start):
             yield Sample(str(path), index, sample)
+
+
+def own_shape(entry: InputDescription) -> tuple[int, ...]:
+    """The shape of one sample as a user gives it."""
+    return entry.named[0].shape if len(entry.named) == 1 else entry.shape
 
 
 def _files_of(path: Path) -> list[Path]:
@@ -255,7 +380,7 @@ def _batch_of(
     where = str(source.path)
     if source.values is not None:
         values = source.values
-        if source.path.suffix.lower() == ".csv":
+        if source.path.suffix.lower() == ".csv" and not isinstance(values, dict):
             values = fit_rows(values, entry, where)
         return as_batch(values, entry, where)
     if image is None:
@@ -278,14 +403,19 @@ def fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> 
     Raises:
         InputError: If a row has another number of values; both are named.
     """
-    size = int(np.prod(entry.shape))
+    if len(entry.named) > 1:
+        shown = ", ".join(each.name for each in entry.named)
+        fix = f"give {shown} by name: a .npz or .json file"
+        raise InputError(f"rows have no names, and the model has {len(entry.named)} inputs", where=where, fix=fix)
+    shape = own_shape(entry)
+    size = math.prod(shape)
     if rows.shape[1] != size:
         raise InputError(
             f"a row has {counted(rows.shape[1], 'value')}",
             where=where,
-            fix=f"the model takes {entry.shape}: {counted(size, 'value')} in a row",
+            fix=f"the model takes {shape}: {counted(size, 'value')} in a row",
         )
-    return rows.reshape(-1, *entry.shape)
+    return rows.reshape(-1, *shape)
 
 
 def _read_csv(path: Path, header: bool | None) -> NDArray[np.float32]:
@@ -300,9 +430,10 @@ def _read_csv(path: Path, header: bool | None) -> NDArray[np.float32]:
         ) from None
 
 
-def _load_numpy(path: Path, member: str, *, lazily: bool = False) -> NDArray[Any]:
-    """The array of a ``.npy`` file, or the named one of a ``.npz`` file. Pickles are never loaded.
+def _load_numpy(path: Path, needed: str = "", *, lazily: bool = False) -> NDArray[Any] | dict[str, NDArray[Any]]:
+    """The array of a ``.npy`` file, or those of a ``.npz`` file by name. Pickles are never loaded.
 
+    `needed` is the array that must be one of numbers or text; without it, it is `x` where there is one, else all.
     `lazily` leaves what a ``.npy`` file holds on the disk until it is used.
     """
     check_file(path, InputError)
@@ -312,19 +443,27 @@ def _load_numpy(path: Path, member: str, *, lazily: bool = False) -> NDArray[Any
             where=str(path),
             fix=f"give {' or '.join(NUMPY)}",
         )
+    member = needed or _ONLY
     try:
         loaded = np.load(path, mmap_mode="r" if lazily else None, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
+        arrays = {}
         with loaded:
-            if member in loaded.files:
-                return np.asarray(loaded[member])
-            held = ", ".join(loaded.files) or "nothing"
+            for name in loaded.files:
+                member = name
+                try:
+                    arrays[name] = np.asarray(loaded[name])
+                except ValueError:
+                    if name == (needed or _ONLY) or (needed or _ONLY) not in loaded.files:
+                        raise
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
         raise InputError(
             f"cannot be read as a NumPy file ({_without_advice(error)})", where=str(path), fix=_remedy(error, member)
         ) from None
-    raise InputError(f"there is no `{member}` in it but {held}", where=str(path), fix=f"name the array `{member}`")
+    if not needed and _ONLY in arrays:
+        return {name: values for name, values in arrays.items() if name == _ONLY or values.dtype.kind in "biuf"}
+    return arrays
 
 
 def _remedy(error: Exception, member: str) -> str:

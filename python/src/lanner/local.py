@@ -6,17 +6,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from numpy.typing import ArrayLike
-
 from lanner import _native
 from lanner.errors import InputError, native_errors
-from lanner.inputs import as_batch, check_range, to_float32
+from lanner.inputs import batch_of, check_range
 from lanner.interrupts import interruptible
 from lanner.model import Model, as_model
+from lanner.named import Given
 from lanner.prediction import Prediction
 
 
-def run(model: Model | str | Path, x: ArrayLike) -> Prediction:
+def run(model: Model | str | Path, x: Given) -> Prediction:
     """Run the whole protocol on one sample.
 
     Whoever runs it has model and input, so `Prediction.saturated` tells where values saturated, and how many, where the
@@ -30,7 +29,7 @@ def run(model: Model | str | Path, x: ArrayLike) -> Prediction:
         InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
     """
     model = as_model(model)
-    batch = as_batch(to_float32(x), model.manifest.input)
+    batch = batch_of(x, model.manifest.input)
     if len(batch) != 1:
         raise InputError(f"there are {len(batch)} samples", where="input", fix="run them one by one")
     check_range(batch, model.manifest.input)
@@ -39,4 +38,4 @@ def run(model: Model | str | Path, x: ArrayLike) -> Prediction:
     prediction = Prediction.from_document(json.loads(text)[0])
     if prediction.saturated is None:
         prediction = replace(prediction, saturated=model.predict_saturating(batch)[2][0])
-    return prediction.of_map(model.manifest.output_shape) if model.manifest.is_map else prediction
+    return model.manifest.told(prediction)

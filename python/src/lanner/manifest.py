@@ -17,6 +17,8 @@ from lanner.features import Features
 from lanner.files import check_file, why
 from lanner.heads import is_map
 from lanner.images import ImageDescription
+from lanner.named import NamedInput, NamedOutput
+from lanner.prediction import Prediction
 
 #: The most samples of a request.
 MAX_SAMPLES = 1 << 24
@@ -34,6 +36,7 @@ class InputDescription:
         unit: The step of the fixed-point input; values are rounded to it before the range is checked.
         features: What is accepted of each feature, where they differ; low and high are then those of all together.
         native: Rounds values as a prediction does; None where nothing is known but the shape.
+        named: The file's inputs, of which a sample is made; empty where it has one, of numbers, that is the sample.
     """
 
     name: str
@@ -43,9 +46,10 @@ class InputDescription:
     unit: float = 0.0
     features: Features | None = None
     native: _native.NativeInput | None = field(default=None, compare=False, repr=False)
+    named: tuple[NamedInput, ...] = ()
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> InputDescription:
+    def from_document(cls, document: Mapping[str, Any], named: tuple[NamedInput, ...] = ()) -> InputDescription:
         """Read the input of a manifest's network.
 
         Raises:
@@ -56,9 +60,9 @@ class InputDescription:
         name, shape, axis = str(document["name"]), tuple(document["shape"]), native.axis
         low, high, unit = (tuple(values) for values in native.limits())
         if axis is None:
-            return cls(name, shape, low[0], high[0], unit[0], native=native)
+            return cls(name, shape, low[0], high[0], unit[0], native=native, named=named)
         features = Features(axis, low, high, unit, native.preprocessed)
-        return cls(name, shape, min(low), max(high), native.unit, features, native)
+        return cls(name, shape, min(low), max(high), native.unit, features, native, named)
 
     def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The smallest and largest value accepted of each element: shapes that broadcast to `shape`."""
@@ -91,6 +95,7 @@ class Manifest:
         commitment: The salted commitment that identifies the model, in hexadecimal.
         batch: How many samples a request holds.
         document: The whole document.
+        outputs: The file's outputs, of which a value is made; empty where it has one.
     """
 
     name: str
@@ -102,6 +107,7 @@ class Manifest:
     commitment: str
     batch: int
     document: Mapping[str, Any]
+    outputs: tuple[NamedOutput, ...] = ()
 
     @classmethod
     def parse(cls, text: str, where: str = "manifest") -> Manifest:
@@ -120,10 +126,13 @@ class Manifest:
                 output=str(document["output"]),
                 classes=None if classes is None else tuple(map(str, classes)),
                 image=None if image is None else ImageDescription.from_document(image),
-                input=InputDescription.from_document(document["network"]["input"]),
+                input=InputDescription.from_document(
+                    document["network"]["input"], tuple(map(NamedInput.from_document, document.get("inputs") or ()))
+                ),
                 commitment=str(document["commitment"]),
                 batch=_samples(document["plan"].get("samples", 1)),
                 document=document,
+                outputs=tuple(map(NamedOutput.from_document, document.get("outputs") or ())),
             )
             if manifest.image is not None:
                 manifest.image.check_shape(manifest.input.shape)
@@ -148,6 +157,12 @@ class Manifest:
     def is_map(self) -> bool:
         """Whether the network gives values at several places, such as pixels, of which no single label follows."""
         return is_map(self.output_shape)
+
+    def told(self, prediction: Prediction) -> Prediction:
+        """A prediction by this model with its values in the form that the file gives them."""
+        if self.outputs:
+            return prediction.of_outputs(self.outputs)
+        return prediction.of_map(self.output_shape) if self.is_map else prediction
 
     @property
     def rounding(self) -> str | None:

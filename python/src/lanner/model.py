@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -22,19 +23,20 @@ from lanner.estimate import Estimate, estimate
 from lanner.extras import require
 from lanner.files import check_file, check_target, place_of, why, write_whole
 from lanner.images import ImageDescription
-from lanner.inputs import as_batch, check_range, to_float32
+from lanner.inputs import Arrays, as_batch, batch_of, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
+from lanner.named import Given, largest
 from lanner.network import LOOPBACK, Network
 from lanner.option import takes
 from lanner.options import OPTIONS, CompileKeywords, CompileOptions
 from lanner.precision import PrecisionWarning, Reached
-from lanner.reference import OnnxReference, reference_of
+from lanner.reference import OnnxReference, measure, reference_of
 
 if TYPE_CHECKING:
-    from lanner.onnx import ImportedModel
+    from lanner.onnx import Frame, ImportedModel
 
 _COMMITMENT = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -92,7 +94,7 @@ class Model:
         write_whole(path, text, ModelError)
 
     def keeping(
-        self, bits: int, calibration: ArrayLike, *, max_memory: str | int | None = None, max_seconds: int | None = None
+        self, bits: int, calibration: Given, *, max_memory: str | int | None = None, max_seconds: int | None = None
     ) -> Model:
         """The same network compiled for mode ``tabula`` with lookups that keep so many bits, as `compile` does.
 
@@ -107,13 +109,13 @@ class Model:
             MisuseError: If lookups cannot keep so many bits.
             ModelError: If no ring holds a layer's range.
         """
-        batch = as_batch(to_float32(calibration, "calibration"), self.manifest.input, "calibration")
+        batch = batch_of(calibration, self.manifest.input, "calibration")
         limits = limits_document(max_memory, max_seconds)
         with native_errors(self.name):
             native = interruptible(lambda: self.native.keeping(bits, batch, limits["memory"], limits["seconds"]))
         return Model(native, self._reference, notes=self.notes)
 
-    def predict_float(self, x: ArrayLike) -> NDArray[np.float32]:
+    def predict_float(self, x: Given) -> NDArray[np.float32]:
         """The float reference's logits: onnxruntime's where the model was compiled here from ONNX, else native.
 
         Args:
@@ -121,7 +123,8 @@ class Model:
 
         Returns:
             Shape (n, outputs): the scores before a final softmax or sigmoid. Of a binary classifier of one score they
-            are those of both classes, 0 and the score, unless its output is ``logits``.
+            are those of both classes, 0 and the score, unless its output is ``logits``. Several outputs follow one
+            another, in the order of `manifest.outputs`.
 
         Raises:
             InputError: If the shape does not fit or a value is not finite.
@@ -130,24 +133,24 @@ class Model:
         if self._reference is not None:
             return self._reference.logits(batch)
         with native_errors():
-            return interruptible(lambda: self.native.float(batch))
+            scores = interruptible(lambda: self.native.float(batch))
+        return (scores / self._factors).astype(np.float32)
 
-    def predict_fixed(self, x: ArrayLike) -> NDArray[np.float64]:
+    def predict_fixed(self, x: Given) -> NDArray[np.float64]:
         """The logits of the exact fixed-point reference, which a secure prediction equals up to `secure_error`.
 
         Args:
             x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
 
         Returns:
-            Real numbers, shape (n, outputs) as `predict_float` has them: the integers of `predict_integers` over
-            `logits_scale`.
+            Real numbers, shape (n, outputs) as `predict_float` has them: `reals` of `predict_integers`.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
         """
-        return self._reals(self.predict_integers(x)[0])
+        return self.reals(self.predict_integers(x)[0])
 
-    def predict_probability(self, x: ArrayLike) -> NDArray[np.float64]:
+    def predict_probability(self, x: Given) -> NDArray[np.float64]:
         """The largest softmax probability of each sample's fixed-point logits.
 
         Of a model with output ``probability`` it is what every secure prediction gives, digit for digit: within
@@ -169,7 +172,7 @@ class Model:
         revealed = [self.probability_of(row) for row in integers]
         if None not in revealed:
             return np.array(revealed, np.float64)
-        logits = self._reals(integers)
+        logits = self.reals(integers)
         if logits.shape[1] == 1:
             logits = np.pad(logits, ((0, 0), (1, 0)))
         probabilities: NDArray[np.float64] = 1.0 / np.exp(logits - logits.max(1, keepdims=True)).sum(1)
@@ -184,11 +187,16 @@ class Model:
         with native_errors():
             return self.native.probability([int(integer) for integer in np.asarray(integers).tolist()])
 
-    def _reals(self, integers: NDArray[Any]) -> NDArray[np.float64]:
-        """Integer logits, of Python's own where they have more than 64 bits, as real numbers."""
-        return integers.astype(np.float64) / np.float64(self.logits_scale)
+    def reals(self, integers: NDArray[Any]) -> NDArray[np.float64]:
+        """Integer logits, shape (n, outputs), of Python's own where they have more than 64 bits, as real numbers."""
+        return integers.astype(np.float64) / (np.float64(self.logits_scale) * self._factors)
 
-    def predict_integers(self, x: ArrayLike) -> tuple[NDArray[np.int64], int]:
+    @cached_property
+    def _factors(self) -> NDArray[np.float64]:
+        """What outputs are multiplied with inside the network: shape (outputs,) of several, else (1,)."""
+        return np.array([output.factor for output in self.manifest.outputs for _ in range(output.size)] or [1.0])
+
+    def predict_integers(self, x: Given) -> tuple[NDArray[np.int64], int]:
         """The fixed-point reference's integer logits, shape (n, outputs), and the number of overflows met.
 
         Logits of more than 64 bits, which mode ``spectral`` may have, come as an array of Python's integers.
@@ -199,7 +207,7 @@ class Model:
         integers, overflows, _ = self.predict_saturating(x)
         return integers, overflows
 
-    def predict_saturating(self, x: ArrayLike) -> tuple[NDArray[np.int64], int, list[dict[str, int]]]:
+    def predict_saturating(self, x: Given) -> tuple[NDArray[np.int64], int, list[dict[str, int]]]:
         """As `predict_integers`, and for each sample where its values were beyond what the network has room for.
 
         That is, by the layer's name, how many values saturated or left their ring: where there are any, the result may
@@ -240,7 +248,7 @@ class Model:
             report: dict[str, Any] = json.loads(self.native.report())
         return report
 
-    def debug(self, sample: ArrayLike, *, secure: bool = True) -> Divergence:
+    def debug(self, sample: Given, *, secure: bool = True) -> Divergence:
         """One sample layer by layer: float, fixed-point and both parties, in this process; see `lanner.divergence`.
 
         Args:
@@ -279,8 +287,8 @@ class Model:
             self.manifest, link, state_dir=state_dir, client=client, server=server, kernel_times=kernel_times
         )
 
-    def _batch(self, x: ArrayLike) -> NDArray[np.float32]:
-        return as_batch(to_float32(x), self.manifest.input)
+    def _batch(self, x: Given) -> NDArray[np.float32]:
+        return batch_of(x, self.manifest.input)
 
     def __repr__(self) -> str:
         entry = self.manifest
@@ -289,13 +297,14 @@ class Model:
 
 @takes(CompileKeywords, OPTIONS)
 def compile(  # noqa: A001 - the interface's name, used as lanner.compile
-    model: object, calibration: ArrayLike, **options: Unpack[CompileKeywords]
+    model: object, calibration: Given, **options: Unpack[CompileKeywords]
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
     Args:
         model: A path, an ``onnx.ModelProto``, or a ``torch.nn.Module``.
-        calibration: Typical samples, shape (n, *input shape); 32 or more are advised.
+        calibration: Typical samples, shape (n, *input shape), or of a model with several inputs arrays by name; 32 or
+            more are advised.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
@@ -313,13 +322,16 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     else:
         options.pop("kernel_times", None)
     chosen = CompileOptions(**options)
-    samples = to_float32(calibration, "calibration")
-    imported = _import(model, samples, options.get("output"), options.get("output_name"))
-    entry = InputDescription(imported.input_name, imported.input_shape)
-    samples = as_batch(samples, entry, "calibration")
+    given = calibration_arrays(calibration)
+    frame = frame_of(options, given)
+    imported = _import(model, given, options.get("output"), frame)
+    samples = as_batch(given, input_of(imported), "calibration")
+    measured = measure(imported, frame, samples)
+    if measured is not frame:
+        imported = _import(model, given, options.get("output"), measured)
     if description is not None:
         description.check_shape(imported.input_shape)
-    document = chosen.document(imported.policy.output, imported.classes)
+    document = chosen.document(imported.policy.output, imported.classes, imported.named, imported.outputs)
     _check_graph(imported, chosen.name, document)
     tracer = options.get("tracer")
     traces = None if tracer is None else tracer.over(samples)
@@ -416,19 +428,51 @@ def _check_compiled(path: Path) -> None:
         )
 
 
-def _import(model: object, samples: NDArray[np.float32], output: str | None, output_name: str | None) -> ImportedModel:
+def calibration_arrays(calibration: Given) -> Arrays:
+    """Calibration samples as float32.
+
+    Raises:
+        InputError: If they are no finite numbers.
+    """
+    if isinstance(calibration, Mapping):
+        return {name: to_float32(values, f"calibration, {name}") for name, values in calibration.items()}
+    return to_float32(calibration, "calibration")
+
+
+def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
+    """What the options say of the file's sizes, inputs and outputs, and what the samples do.
+
+    Raises:
+        MisuseError: If an option is not written as it must be.
+    """
     require("onnx", "compiling")
+    from lanner.onnx import Frame
+
+    frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"))
+    by_name = samples if isinstance(samples, dict) else {"": samples}
+    shapes = {name: values.shape for name, values in by_name.items()}
+    return replace(frame, samples=shapes, largest={name: largest(values) for name, values in by_name.items()})
+
+
+def input_of(imported: ImportedModel) -> InputDescription:
+    """What an imported model expects, before anything of ranges is known."""
+    return InputDescription(imported.input_name, imported.input_shape, named=imported.named)
+
+
+def _import(model: object, samples: Arrays, output: str | None, frame: Frame) -> ImportedModel:
     from lanner.onnx import export_torch, import_model
 
     if any(f"{kind.__module__}.{kind.__name__}" == _TORCH_MODULE for kind in type(model).__mro__):
-        if samples.ndim < 2:
+        arrays = samples if isinstance(samples, dict) else {"input": samples}
+        shape = next((values.shape for values in arrays.values() if values.ndim < 2), None)
+        if shape is not None:
             raise InputError(
-                f"the shape is {samples.shape}",
+                f"the shape is {shape}",
                 where="calibration",
                 fix="give several samples, so that the sample's shape is known",
             )
-        return import_model(export_torch(model, samples[:1]), output, output_name)
-    return import_model(model, output, output_name)
+        return import_model(export_torch(model, {name: values[:1] for name, values in arrays.items()}), output, frame)
+    return import_model(model, output, frame)
 
 
 def _check_graph(imported: ImportedModel, name: str, options: str) -> None:

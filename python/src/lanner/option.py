@@ -29,6 +29,7 @@ class Flag:
         choices: What its value may be; empty where it may be more.
         type: Reads its value.
         outputs: The outputs of which it says more; empty where it goes with all.
+        repeated: Whether it may be given more than once, each with a value.
     """
 
     help: str
@@ -36,6 +37,7 @@ class Flag:
     choices: tuple[str, ...] = ()
     type: Callable[[str], object] | None = None
     outputs: tuple[str, ...] = ()
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ def add_flag(
         said["action"] = "store_true"
     else:
         said |= {"metavar": flag.metavar, "type": flag.type, "choices": (*flag.choices, *choices) or None}
+        if flag.repeated:
+            said["action"] = "append"
     parser.add_argument(f"--{name.replace('_', '-')}", **said)
 
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
+
+from numpy.typing import ArrayLike
 
 from lanner import _native
 from lanner.errors import native_errors
 from lanner.images import ImageDescription
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document, parse_bytes
+from lanner.named import NamedInput, NamedOutput
 from lanner.network import LOOPBACK, Network, read_network
 from lanner.option import Flag, Option, declared, document_of
 from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
@@ -108,13 +111,40 @@ class CompileKeywords(TypedDict, total=False):
         ),
     ]
     output_name: Annotated[
-        str | None,
+        str | Sequence[str] | None,
         Option(
             "Which of the file's outputs is computed, where there are several. The scores of a classifier that has its "
-            "label beside them, as scikit-learn's, need not be named.",
+            "label beside them, as scikit-learn's, need not be named. Several, as names with commas between them, go "
+            "with output ``value``, and `Prediction.values` has those of each by its name.",
             flag=Flag(
-                "which of the file's outputs is computed, of several",
-                metavar="NAME",
+                "which of the file's outputs is computed, of several; with --output value several, as in a,b",
+                metavar="NAME[,NAME]",
+            ),
+            at=None,
+        ),
+    ]
+    shape: Annotated[
+        str | Mapping[str, int | Sequence[int]] | None,
+        Option(
+            'Sizes that the file leaves open: of an input\'s axes, ``{"x": (1, 3, 320, 320)}`` or '
+            '``"x=1x3x320x320"``, or of axes by their names, ``{"height": 320}`` or ``"height=320,width=320"``.',
+            flag=Flag(
+                "sizes that the file leaves open: of an input, NAME=1x3x320x320, or of axes by name, "
+                "height=320,width=320",
+                metavar="NAME=SIZES",
+            ),
+            at=None,
+        ),
+    ]
+    fix: Annotated[
+        str | Sequence[str] | Mapping[str, ArrayLike] | None,
+        Option(
+            "Inputs of the file that are the owner's constants, such as a sample rate or a layer's first state: "
+            '``{"sr": 16000}``. One number is that of every element.',
+            flag=Flag(
+                "an input that is the owner's constant, as in sr=16000 or state=F.npy; may be repeated",
+                metavar="NAME=VALUE|F.npy",
+                repeated=True,
             ),
             at=None,
         ),
@@ -457,16 +487,27 @@ class CompileOptions:
         """The model's name on the server."""
         return self.chosen.get("name") or ""
 
-    def document(self, output: str | None = None, named: Sequence[str] | None = None) -> str:
+    def document(
+        self,
+        output: str | None = None,
+        named: Sequence[str] | None = None,
+        inputs: Sequence[NamedInput] = (),
+        outputs: Sequence[NamedOutput] = (),
+    ) -> str:
         """The options as the JSON text that the native compiler takes; what was not given is left to it.
 
         Args:
             output: The output policy that follows from the network's end; that of the options where it is None.
             named: The names that the network's file gives its classes.
+            inputs: The file's inputs, where the network's is made of them.
+            outputs: The file's outputs, where the network's is made of them.
         """
         document = document_of(OPTIONS, self.chosen)
         document |= {} if output is None else {"output": output}
-        return json.dumps(document if named is None else {**document, "named": list(named)})
+        document |= {} if named is None else {"named": list(named)}
+        document |= {"inputs": [each.document() for each in inputs]} if inputs else {}
+        document |= {"outputs": [each.document() for each in outputs]} if outputs else {}
+        return json.dumps(document)
 
 
 def _range(ends: Sequence[float]) -> list[float | str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from lanner.named import NamedOutput, split_outputs
+
 #: The phases of a session, in order.
 PHASES = ("setup", "offline", "online")
 
@@ -98,13 +100,14 @@ class Prediction:
         probability: The label's probability, where the policy reveals it.
         top: The best classes' indices, the best first, where the policy reveals them.
         logits: The network's outputs as real numbers, where the policy reveals them.
-        values: The estimated quantities, of a model whose output is ``value``.
+        values: The estimated quantities, of a model whose output is ``value``; of a model with several outputs those of
+            each by its name.
         saturated: Whether any activation reached an upper bound of the compiler's own, where the model's owner compiled
             it with ``reveal_saturation``: where none did, no bound changed the result. Of `lanner.run`, and of the
             command, how many values were beyond what the network has room for, by layer, which only whoever has model
             and input may know. Else None: a server that told its client would tell something of hidden values.
         shape: The shape of a map, such as (classes, height, width), whose elements `logits` or `values` lists in
-            row-major order; None of what is no map.
+            row-major order; of several outputs the shape of each by its name; None of what is no map.
         integers: Logits or values as the integers of the fixed-point reference, where the policy reveals them; no part
             of the document.
         mode: The mode that computed the prediction.
@@ -124,11 +127,11 @@ class Prediction:
     index: int = 0
     class_name: str | None = None
     top: list[int] | None = None
-    values: list[float] | None = None
+    values: list[float] | dict[str, list[float]] | None = None
     labels: list[int] | None = None
     class_names: list[str] | None = None
     integers: list[int] | None = None
-    shape: list[int] | None = None
+    shape: list[int] | dict[str, list[int]] | None = None
     saturated: dict[str, int] | bool | None = None
 
     @classmethod
@@ -159,6 +162,13 @@ class Prediction:
         fields = asdict(self)
         return {name: fields[name] for name in _DOCUMENT_ORDER}
 
+    @property
+    def reals(self) -> list[float] | None:
+        """Values or logits, whichever are revealed, of several outputs one after another."""
+        if isinstance(self.values, dict):
+            return [value for values in self.values.values() for value in values]
+        return self.logits if self.values is None else self.values
+
     def placed(self, source: str | None, index: int) -> Prediction:
         """The same prediction, named after the file and the place that its input came from."""
         return replace(self, input=source, index=index)
@@ -168,6 +178,13 @@ class Prediction:
         if self.logits is not None:
             return replace(self, label=None, class_name=None, shape=list(shape))
         return self if self.values is None else replace(self, shape=list(shape))
+
+    def of_outputs(self, outputs: Sequence[NamedOutput]) -> Prediction:
+        """The same prediction of a model with several outputs, whose values follow one another."""
+        if not isinstance(self.values, list):
+            return self
+        shapes = {output.name: list(output.shape) for output in outputs}
+        return replace(self, values=split_outputs(outputs, self.values), shape=shapes)
 
 
 _DOCUMENT_ORDER = (

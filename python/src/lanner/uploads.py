@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanner.errors import InputError
 from lanner.images import decode_image
-from lanner.inputs import as_batch, check_range, fit_rows, no_pictures, to_float32
+from lanner.inputs import Arrays, as_batch, check_range, fit_rows, no_pictures, read_json, to_float32
 from lanner.manifest import Manifest
 from lanner.rows import read_rows
 
 _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _NUMPY = b"\x93NUMPY"
+_ZIP = b"PK\x03\x04"
+
+#: The most bytes of arrays that a compressed file may become.
+_MOST_BYTES = 1 << 28
 
 #: What to do about a first line that is a header, and about one that may be one.
 _HEADER_FIXES = (
@@ -43,21 +48,33 @@ def _batch_of(content: bytes, manifest: Manifest, *, csv_header: bool) -> NDArra
         if manifest.image is None:
             raise no_pictures(entry, manifest.name, "picture")
         return manifest.image.convert(decode_image(io.BytesIO(content)), entry.shape)[np.newaxis]
-    if content.startswith(_NUMPY):
-        return as_batch(_array(content), entry)
+    if content.startswith((_NUMPY, _ZIP)):
+        return as_batch(_arrays(content), entry)
+    if content.lstrip()[:1] in (b"{", b"["):
+        return as_batch(read_json(content.decode("utf-8-sig", "replace"), "input"), entry)
     try:
         lines = io.StringIO(content.decode("utf-8-sig"), newline="")
         rows = read_rows(lines, "input", csv_header or None, _HEADER_FIXES)
     except (UnicodeDecodeError, csv.Error):
-        kinds = ".npy or CSV" if manifest.image is None else "PNG, JPEG, .npy or CSV"
+        kinds = ".npy, .npz, JSON or CSV" if manifest.image is None else "PNG, JPEG, .npy, .npz, JSON or CSV"
         raise InputError(
             "this is no picture, no array and no rows of numbers", where="input", fix=f"give a whole {kinds} file"
         ) from None
     return fit_rows(to_float32(rows, "input"), entry, "input")
 
 
-def _array(content: bytes) -> NDArray[np.float32]:
+def _arrays(content: bytes) -> Arrays:
     try:
-        return to_float32(np.load(io.BytesIO(content), allow_pickle=False))
-    except (OSError, ValueError, EOFError, MemoryError):
-        raise InputError("cannot be read as a NumPy array", where="input", fix="write it with numpy.save") from None
+        if content.startswith(_ZIP):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
+                    raise InputError(f"it holds more than {_MOST_BYTES} bytes", where="input", fix="send fewer inputs")
+        loaded = np.load(io.BytesIO(content), allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return to_float32(loaded)
+        with loaded:
+            return {name: to_float32(loaded[name], f"input {name}") for name in loaded.files}
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile):
+        raise InputError(
+            "cannot be read as NumPy arrays", where="input", fix="write them with numpy.save or numpy.savez"
+        ) from None

@@ -165,7 +165,7 @@ def test_clients_and_gateways_give_maps_their_shape() -> None:
     assert [prediction.shape for prediction in predictions] == [[CLASSES, SIDE, SIDE]] * 2
     assert [tuple(each.shape) for each in outputs_of(model.manifest)] == [(CLASSES, SIDE, SIDE)]
     answer = Answer(predictions, opened=True, seconds=1.0, longest_sent=SentMessage(0, b""))
-    request = InferenceRequest(None, "x", x, None, binary=False)
+    request = InferenceRequest(None, {"x": x}, None, binary=False)
     body, _ = response(request, "net", "1", model.manifest, answer)
     (output,) = json.loads(body)["outputs"]
     assert (output["name"], output["shape"]) == ("values", [2, CLASSES, SIDE, SIDE])

@@ -57,9 +57,9 @@ def test_values_are_rounded_to_the_digits_asked_for(mode: str) -> None:
     for sample, value, exact in zip(x[:3], rounded.predict_fixed(x), expected, strict=False):
         prediction = lanner.run(rounded, sample)
         assert agrees(prediction, rounded.predict_integers(sample)[0][0], rounded)
-        assert prediction.values is not None
-        assert abs(prediction.values[0] - value[0]) < 1e-9
-        assert abs(prediction.values[0] - exact[0]) < 0.05 + 0.005 * np.ptp(expected)
+        assert prediction.reals is not None
+        assert abs(prediction.reals[0] - value[0]) < 1e-9
+        assert abs(prediction.reals[0] - exact[0]) < 0.05 + 0.005 * np.ptp(expected)
     distinct = [len(np.unique(model.predict_integers(x)[0])) for model in (whole, rounded)]
     assert distinct[1] < distinct[0]
 

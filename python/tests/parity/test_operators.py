@@ -114,6 +114,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "conv without bias": lambda: ([node("Conv", "w")], random_weights(2, w=(4, 3, 2, 2))),
     "depthwise conv": lambda: conv(group=3, pads=[1, 1, 1, 0], strides=[2, 1]),
     "dilated conv": lambda: conv(dilations=[2, 3]),
+    "conv whose taps are far apart": lambda: conv(dilations=[1, 1100], pads=[1, 1100, 1, 1100], strides=[1, 2]),
     "batch normalization": lambda: (
         [node("BatchNormalization", "scale", "bias", "mean", "var", epsilon=1e-3)],
         constants(scale=[1, -2, 3], bias=[0.5, 0, -1], mean=[0.1, -0.2, 0.3], var=[1, 2, 0.5]),

@@ -251,9 +251,9 @@ def loop(operator: str) -> onnx.ModelProto:
         body = helper.make_graph(
             [same, add], "body", entries(at=whole, go=truth, before=floats), entries(on=truth, after=floats)
         )
-        node = helper.make_node("Loop", ["count", "", "start"], ["y"], name="layer", body=body)
+        node = helper.make_node("Loop", ["row", "", "start"], ["y"], name="layer", body=body)
     row = helper.make_node("Gather", ["x", "last"], ["row"], axis=1)
-    constants = {"start": np.zeros((1, INPUTS), np.float32), "count": np.array(3), "last": np.array(-1)}
+    constants = {"start": np.zeros((1, INPUTS), np.float32), "last": np.array(-1)}
     return model_of([row, node], constants, [1, STEPS, INPUTS])
 
 
@@ -281,7 +281,7 @@ REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
         r"input 1 of GRU has shape \(1, 15, 5\)",
     ),
     "a scan": (loop("Scan"), "operator Scan is not supported: it is a loop"),
-    "a loop": (loop("Loop"), "operator Loop is not supported: it is a loop"),
+    "a loop": (loop("Loop"), "the number of steps of Loop depends on the input"),
 }
 
 

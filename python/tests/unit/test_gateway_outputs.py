@@ -29,7 +29,7 @@ def compiled(outputs: int, ending: str, **options: object) -> Model:
 def answered(model: Model, *wanted: WantedOutput) -> dict[str, Any]:
     """The outputs of an answer by name, and those that the metadata names."""
     answer = Answer([lanner.run(model, x) for x in X], opened=True, seconds=1.0, longest_sent=NOTHING)
-    request = InferenceRequest(None, "x", X, wanted or None, binary=False)
+    request = InferenceRequest(None, {"x": X}, wanted or None, binary=False)
     body, length = response(request, "net", "1", model.manifest, answer)
     assert length is None
     found = {output["name"]: output for output in json.loads(body)["outputs"]}

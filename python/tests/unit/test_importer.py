@@ -35,7 +35,7 @@ def bounds(**values: list[int]) -> dict[str, Any]:
 
 
 def conditional() -> onnx.ModelProto:
-    """An If whose condition is constant and whose branches read the secret without listing it."""
+    """An If whose condition is secret and whose branches read the secret without listing it."""
     branches = [
         helper.make_graph(
             [helper.make_node(operator, ["x"], [f"{operator}_out"])],
@@ -47,10 +47,10 @@ def conditional() -> onnx.ModelProto:
     ]
     nodes = [
         helper.make_node("Identity", ["x"], ["same"]),
-        helper.make_node("If", ["c"], ["z"], name="under_test", then_branch=branches[0], else_branch=branches[1]),
+        helper.make_node("If", ["same"], ["z"], name="under_test", then_branch=branches[0], else_branch=branches[1]),
         helper.make_node("Add", ["same", "z"], ["y"]),
     ]
-    return make_model(nodes, IMAGE, {"c": np.array(True)})
+    return make_model(nodes, IMAGE, {})
 
 
 UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
@@ -150,7 +150,6 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "mean over samples": (single("ReduceMean", axes=[0, 1]), "axes of ReduceMean"),
     "mean over everything": (single("ReduceMean"), "axes of ReduceMean"),
-    "maximum that leaves no axis": (single("ReduceMax", axes=[1, 2, 3], keepdims=0), "keepdims of ReduceMax"),
     "product along an axis": (single("ReduceProd", axes=[1]), "operator ReduceProd"),
     "softmax over the batch": (single("Softmax", axis=0), "axis of Softmax"),
     "division by zero": (single("Div", "w", weights={"w": np.zeros(1, np.float32)}), "input 1 of Div"),
@@ -176,7 +175,7 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
         single("Clip", "l", "h", weights={"l": np.float32(2), "h": np.float32(1)}),
         "input 1 of Clip",
     ),
-    "branch": (conditional(), "operator If is not supported"),
+    "branch": (conditional(), "the condition of If depends on the input"),
     "convolution of two secrets": (single("Conv", "x"), "input 1 of Conv"),
 }
 
@@ -220,12 +219,11 @@ def test_shape_must_be_fixed_but_for_the_batch(shape: tuple[int | str | None, ..
         import_model(model)
 
 
-def test_one_input_and_one_output() -> None:
+def test_inputs_that_nobody_reads_do_not_matter_and_of_outputs_one_is_named() -> None:
     model = single("Relu")
     second = helper.make_tensor_value_info("x2", onnx.TensorProto.FLOAT, ["n", 1])
     model.graph.input.append(second)
-    with pytest.raises(ModelError, match=r"2 inputs \(x, x2\), and one is needed"):
-        import_model(model)
+    assert [entry.named.name for entry in import_model(model).entries] == ["x"]
     model = single("Relu")
     model.graph.node.append(helper.make_node("Relu", ["y"], ["z"]))
     model.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, IMAGE))
@@ -233,11 +231,10 @@ def test_one_input_and_one_output() -> None:
         import_model(model)
 
 
-@pytest.mark.parametrize("kind", [onnx.TensorProto.INT64, onnx.TensorProto.BOOL])
-def test_input_must_be_of_floats_or_be_cast_to_them(kind: int) -> None:
+def test_input_must_be_of_numbers() -> None:
     model = single("Transpose", perm=[0, 2, 3, 1])
     for entry in (model.graph.input[0], model.graph.output[0]):
-        entry.type.tensor_type.elem_type = kind
+        entry.type.tensor_type.elem_type = onnx.TensorProto.STRING
     with pytest.raises(UnsupportedOpError, match="node under_test: input x of Transpose is of type"):
         import_model(model)
 
@@ -259,7 +256,7 @@ def test_views_behind_the_last_softmax_do_not_matter() -> None:
         helper.make_node("Reshape", ["p", "shape"], ["q"]),
         helper.make_node("Identity", ["q"], ["y"]),
     ]
-    assert import_model(make_model(nodes, IMAGE, bounds(shape=[-1, 192, 1]))).logits == "logits"
+    assert import_model(make_model(nodes, IMAGE, bounds(shape=[-1, 192, 1]))).logits == ("logits",)
 
 
 def test_output_must_depend_on_the_input() -> None:

@@ -76,13 +76,12 @@ def test_integers_that_are_cast_first_are_floats(kind: int) -> None:
     assert np.allclose(compiled.native.float(x.astype(np.float32)), x @ dense(), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("operator", ["Neg", "Abs"])
-def test_integers_that_are_computed_with_are_refused(operator: str) -> None:
+def test_integers_that_are_divided_are_refused() -> None:
     nodes = [
-        helper.make_node(operator, ["x"], ["n"], name="under_test"),
+        helper.make_node("Div", ["x", "x"], ["n"], name="under_test"),
         helper.make_node("Cast", ["n"], ["c"], to=TensorProto.FLOAT),
         helper.make_node("MatMul", ["c", "w"], ["y"]),
     ]
     model = model_of(TensorProto.INT32, nodes, TensorProto.FLOAT, w=dense())
-    with pytest.raises(UnsupportedOpError, match=f"node under_test: input x of {operator} is of type INT32"):
+    with pytest.raises(UnsupportedOpError, match="node under_test: input x of Div is of type INT32"):
         import_model(model)

@@ -21,7 +21,7 @@ pub(crate) const fn mask(bits: u32) -> u64 {
 /// The only row that each of some moves gives.
 pub(crate) fn rows<V, const N: usize>(given: Vec<Vec<V>>) -> Result<[V; N], ProtocolError> {
     let rows: Vec<V> = given.into_iter().flatten().collect();
-    rows.try_into().map_err(|_| ProtocolError::Shape { what: "the results of moves" })
+    rows.try_into().map_err(|_| ProtocolError::Missing("the results of moves"))
 }
 
 /// Whether values that are shared modulo `2^bits` are negative, in words: one comparison.

@@ -49,7 +49,7 @@ impl Decay {
                 Some(all) => product(driver, &all, &factor, self.scale)?,
             });
         }
-        all.ok_or(ProtocolError::Shape { what: "the digits of an exponential" })
+        all.ok_or(ProtocolError::Missing("the digits of an exponential"))
     }
 
     /// The digits, each modulo the power of two that it is below: the carries of the lower ones are computed together.
@@ -148,7 +148,7 @@ impl Program for Curve {
         // 1, or e where x is negative.
         let values = e.values.map(|e| ring.sub(e, one));
         let (w, chosen) = reciprocal.run(driver, &v, Some(Task::Mux { choices: negative, values, bits }))?;
-        let chosen = chosen.ok_or(ProtocolError::Shape { what: "a numerator" })?;
+        let chosen = chosen.ok_or(ProtocolError::Missing("a numerator"))?;
         let numerator = Positive { values: chosen.map(|chosen| ring.add(chosen, one)), bits };
         Ok(product(driver, &numerator, &w, scale)?.values)
     }

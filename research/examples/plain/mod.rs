@@ -87,7 +87,7 @@ impl Program for Demux {
             let bits = D::Values::concat(&vec![&row(bit); 1 << bit]);
             let product = driver.turn(vec![Task::Bits(bits.words(), vec![units.words()])])?;
             let product = product.into_iter().flatten().next();
-            let above = product.ok_or(ProtocolError::Shape { what: "a product" })?.bits(units.count());
+            let above = product.ok_or(ProtocolError::Missing("a product"))?.bits(units.count());
             units = D::Values::concat(&[&units.zip_map(&above, |unit, above| unit ^ above), &above]);
         }
         driver.bits_to_values(&units, self.to)

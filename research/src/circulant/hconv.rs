@@ -60,7 +60,7 @@ impl HConv {
     /// The convolution with blocks of `k` channels, a power of two, in so many slots.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless `k` planes fit a ciphertext, and without padding, dilation or groups.
+    /// [`ProtocolError::Parameters`] unless `k` planes fit a ciphertext, and without padding, dilation or groups.
     pub fn new(shape: &Convolution, block: usize, slots: usize) -> Result<Self, ProtocolError> {
         let output = shape.output_image()?;
         let [height, width] = shape.image;
@@ -215,7 +215,7 @@ impl HConv {
     /// Makes weights ready.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if weights or transform do not fit the layer; the scheme's.
+    /// [`ProtocolError::Parameters`] if weights or transform do not fit the layer; the scheme's.
     pub fn prepare<S: SlotScheme>(
         &self,
         scheme: &S,
@@ -223,9 +223,10 @@ impl HConv {
         weights: &BlockCirculant,
     ) -> Result<HConvFactors<S::Multiplier>, ProtocolError> {
         let taps = self.shape.kernel[0] * self.shape.kernel[1];
-        if weights.blocks() != self.blocks() || weights.taps() != taps || weights.block() != self.block {
-            return Err(ProtocolError::Shape { what: "weights of a circulant layer" });
-        }
+        ProtocolError::refuse_if(
+            weights.blocks() != self.blocks() || weights.taps() != taps || weights.block() != self.block,
+            "weights of a circulant layer",
+        )?;
         let spectrum = weights.spectrum(transform)?;
         let [rows, columns] = self.partitions();
         let partitions: Vec<_> =
@@ -302,16 +303,14 @@ impl HConv {
     /// The layer on inputs that lie as [`Self::from`] says; its outputs lie as [`Self::to`] says.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] for another number of inputs; the scheme's.
+    /// [`ProtocolError::Parameters`] for another number of inputs; the scheme's.
     pub fn apply<S: SlotScheme>(
         &self,
         scheme: &mut Counted<'_, S>,
         inputs: &[S::Ciphertext],
         factors: &HConvFactors<S::Multiplier>,
     ) -> Result<Vec<S::Ciphertext>, ProtocolError> {
-        if inputs.len() != self.inputs() {
-            return Err(ProtocolError::Shape { what: "the ciphertexts of a convolution" });
-        }
+        ProtocolError::check_length("ciphertexts of a convolution", self.inputs(), inputs.len())?;
         let mut stacked = Vec::with_capacity(inputs.len());
         for input in inputs {
             stacked.push(scheme.fold(input.clone(), &self.stacking())?);
@@ -377,4 +376,4 @@ impl HConv {
 }
 
 /// Why there is no layout.
-const NO_LAYER: ProtocolError = ProtocolError::Shape { what: "a circulant convolution that slots hold" };
+const NO_LAYER: ProtocolError = ProtocolError::Parameters("a circulant convolution that slots hold");

@@ -43,7 +43,7 @@ impl Hfc {
     /// The layer with blocks of `k`, a power of two, in so many slots.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless one ciphertext holds the `k` copies that HDFT takes.
+    /// [`ProtocolError::Parameters`] unless one ciphertext holds the `k` copies that HDFT takes.
     pub fn new(inputs: usize, outputs: usize, block: usize, slots: usize) -> Result<Self, ProtocolError> {
         let powers = block.is_power_of_two() && block > 1 && slots.is_power_of_two();
         if inputs == 0 || outputs == 0 || inputs > slots || block > slots || !powers {
@@ -145,7 +145,7 @@ impl Hfc {
     /// Makes weights ready.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if weights or transform do not fit the layer; the scheme's.
+    /// [`ProtocolError::Parameters`] if weights or transform do not fit the layer; the scheme's.
     pub fn prepare<S: SlotScheme>(
         &self,
         scheme: &S,
@@ -153,9 +153,10 @@ impl Hfc {
         weights: &BlockCirculant,
     ) -> Result<HfcFactors<S::Multiplier>, ProtocolError> {
         let blocks = [self.outputs, self.inputs].map(|side| side.div_ceil(self.block));
-        if weights.blocks() != blocks || weights.taps() != 1 || weights.block() != self.block {
-            return Err(ProtocolError::Shape { what: "weights of a circulant layer" });
-        }
+        ProtocolError::refuse_if(
+            weights.blocks() != blocks || weights.taps() != 1 || weights.block() != self.block,
+            "weights of a circulant layer",
+        )?;
         let spectrum = weights.spectrum(transform)?;
         let of = |ciphertext: usize| {
             let value = |slot: usize| {
@@ -202,4 +203,4 @@ impl Hfc {
 }
 
 /// Why there is no layout.
-const NO_LAYER: ProtocolError = ProtocolError::Shape { what: "a circulant layer that one ciphertext holds" };
+const NO_LAYER: ProtocolError = ProtocolError::Parameters("a circulant layer that one ciphertext holds");

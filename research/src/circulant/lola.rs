@@ -25,7 +25,7 @@ impl StackedRows {
     /// The layer with so many copies, a power of two.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless a ciphertext holds the copies, and the results.
+    /// [`ProtocolError::Parameters`] unless a ciphertext holds the copies, and the results.
     pub fn new(inputs: usize, outputs: usize, copies: usize, slots: usize) -> Result<Self, ProtocolError> {
         let layer = Self { inputs, outputs, copies, slots };
         let powers = copies.is_power_of_two() && slots.is_power_of_two();
@@ -33,7 +33,7 @@ impl StackedRows {
         if fits && outputs > 0 && layer.groups() <= layer.period() {
             Ok(layer)
         } else {
-            Err(ProtocolError::Shape { what: "a stacked layer that one ciphertext holds" })
+            Err(ProtocolError::Parameters("a stacked layer that one ciphertext holds"))
         }
     }
 
@@ -169,11 +169,12 @@ impl Rows {
     /// For inputs in these slots.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there is none, or a slot beyond all.
+    /// [`ProtocolError::Parameters`] if there is none, or a slot beyond all.
     pub fn new(places: &[usize], slots: usize) -> Result<Self, ProtocolError> {
-        if places.is_empty() || !slots.is_power_of_two() || places.iter().any(|place| *place >= slots) {
-            return Err(ProtocolError::Shape { what: "the slots of a layer's input" });
-        }
+        ProtocolError::refuse_if(
+            places.is_empty() || !slots.is_power_of_two() || places.iter().any(|place| *place >= slots),
+            "the slots of a layer's input",
+        )?;
         Ok(Self { places: places.to_vec(), slots })
     }
 
@@ -200,11 +201,9 @@ impl Rows {
     /// Makes a row's weights ready: residues.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there is one for each input; the scheme's.
+    /// [`ProtocolError::Length`] unless there is one for each input; the scheme's.
     pub fn prepare<S: SlotScheme>(&self, scheme: &S, row: &[u64]) -> Result<S::Multiplier, ProtocolError> {
-        if row.len() != self.places.len() {
-            return Err(ProtocolError::Shape { what: "the weights of a row" });
-        }
+        ProtocolError::check_length("weights of a row", self.places.len(), row.len())?;
         let mut values = Zeroizing::new(vec![0; self.slots]);
         for (place, weight) in self.places.iter().zip(row) {
             values[*place] = *weight;
@@ -264,16 +263,17 @@ impl Planes {
     /// The maps, one behind the other, of inputs in the order of places, and factors in the order of maps and places.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are as many of both as the layer takes; the scheme's.
+    /// [`ProtocolError::Length`] unless there are as many of both as the layer takes; the scheme's.
     pub fn apply<S: SlotScheme>(
         &self,
         scheme: &mut Counted<'_, S>,
         inputs: &[S::Ciphertext],
         factors: &[S::Multiplier],
     ) -> Result<S::Ciphertext, ProtocolError> {
-        if inputs.len() != self.taps || factors.len() != self.taps * self.maps || self.taps == 0 {
-            return Err(ProtocolError::Shape { what: "the planes of a convolution" });
-        }
+        ProtocolError::refuse_if(
+            inputs.len() != self.taps || factors.len() != self.taps * self.maps || self.taps == 0,
+            "the planes of a convolution",
+        )?;
         let mut all = None;
         for factors in factors.chunks(self.taps).rev() {
             let map = scheme.sum(self.taps, |scheme, tap| scheme.multiply(&inputs[tap], &factors[tap]))?;
@@ -286,6 +286,6 @@ impl Planes {
                 }
             });
         }
-        all.ok_or(ProtocolError::Shape { what: "a convolution without maps" })
+        all.ok_or(ProtocolError::Parameters("a convolution without maps"))
     }
 }

@@ -109,15 +109,13 @@ impl<'s, S: SlotScheme> Counted<'s, S> {
     /// The sum of so many terms, which are made one after the other.
     ///
     /// # Errors
-    /// The scheme's; those of the terms; [`ProtocolError::Shape`] if there is none.
+    /// The scheme's; those of the terms; [`ProtocolError::Parameters`] if there is none.
     pub fn sum(
         &mut self,
         terms: usize,
         mut term: impl FnMut(&mut Self, usize) -> Result<S::Ciphertext, ProtocolError>,
     ) -> Result<S::Ciphertext, ProtocolError> {
-        if terms == 0 {
-            return Err(ProtocolError::Shape { what: "a sum of nothing" });
-        }
+        ProtocolError::refuse_if(terms == 0, "a sum of nothing")?;
         let mut sum = term(self, 0)?;
         for number in 1..terms {
             let next = term(self, number)?;

@@ -25,13 +25,14 @@ impl BlockCirculant {
     /// Weights in the order of [`Convolution`], with blocks of `block`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless they are circulant in such blocks, to the last bit; if `block` is zero, there are groups, or the number of weights is
+    /// [`ProtocolError::Parameters`] unless they are circulant in such blocks, to the last bit; if `block` is zero, there are groups, or the number of weights is
     /// another.
     pub fn of(shape: &Convolution, weights: &[i64], block: usize) -> Result<Self, ProtocolError> {
         shape.output_image()?;
-        if block == 0 || shape.groups != 1 || weights.len() != shape.weights() {
-            return Err(ProtocolError::Shape { what: "weights of circulant blocks" });
-        }
+        ProtocolError::refuse_if(
+            block == 0 || shape.groups != 1 || weights.len() != shape.weights(),
+            "weights of circulant blocks",
+        )?;
         let blocks = [shape.out_channels, shape.in_channels].map(|channels| channels.div_ceil(block));
         let taps = shape.kernel[0] * shape.kernel[1];
         let mut circulant = Self { block, blocks, taps, free: vec![0; block * blocks[0] * blocks[1] * taps] };
@@ -40,9 +41,10 @@ impl BlockCirculant {
             let (output, input) = (place / taps / shape.in_channels, place / taps % shape.in_channels);
             let difference = (output % block + block - input % block) % block;
             let free = circulant.index(difference, [output / block, input / block], place % taps);
-            if std::mem::replace(&mut seen[free], true) && circulant.free[free] != *weight {
-                return Err(ProtocolError::Shape { what: "weights that are not circulant in blocks" });
-            }
+            ProtocolError::refuse_if(
+                std::mem::replace(&mut seen[free], true) && circulant.free[free] != *weight,
+                "weights that are not circulant in blocks",
+            )?;
             circulant.free[free] = *weight;
         }
         Ok(circulant)
@@ -55,7 +57,7 @@ impl BlockCirculant {
     pub fn largest(shape: &Convolution, weights: &[i64]) -> Result<Self, ProtocolError> {
         let most = shape.out_channels.min(shape.in_channels).max(1).ilog2();
         let found = (1..=most).rev().find_map(|bits| Self::of(shape, weights, 1 << bits).ok());
-        found.ok_or(ProtocolError::Shape { what: "weights that are not circulant in blocks" })
+        found.ok_or(ProtocolError::Parameters("weights that are not circulant in blocks"))
     }
 
     /// `k`.
@@ -79,11 +81,9 @@ impl BlockCirculant {
     /// The transforms of all blocks' first columns, with the root of `transform`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless the transform has the size of a block.
+    /// [`ProtocolError::Parameters`] unless the transform has the size of a block.
     pub fn spectrum(&self, transform: &Dft) -> Result<Spectrum<'_>, ProtocolError> {
-        if transform.size() != self.block {
-            return Err(ProtocolError::Shape { what: "a transform and circulant blocks" });
-        }
+        ProtocolError::refuse_if(transform.size() != self.block, "a transform and circulant blocks")?;
         let modulus = transform.modulus();
         let mut values: Zeroizing<Vec<u64>> =
             Zeroizing::new(self.free.iter().map(|weight| modulus.reduce_signed(*weight)).collect());

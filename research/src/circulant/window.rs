@@ -60,6 +60,6 @@ impl Window {
                 (None, _) => {}
             }
         }
-        sum.ok_or(ProtocolError::Shape { what: "a window of nothing" })
+        sum.ok_or(ProtocolError::Parameters("a window of nothing"))
     }
 }

@@ -123,7 +123,7 @@ impl ClientLayer {
     /// Online: this party's share of the outputs, in [`Scheme::ring`].
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
     pub fn online(
         &self,
         channel: &mut dyn Channel,

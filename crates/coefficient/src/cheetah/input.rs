@@ -72,7 +72,7 @@ impl InputForm {
                 Ok(prepared.encrypt(&encoder.encode(message)?)?.to_bytes())
             }
             (Self::Rounded(_), Prepared::Rounded(prepared)) => Ok(prepared.encrypt(message)?),
-            _ => Err(ProtocolError::Shape { what: "material of inputs of another form" }),
+            _ => Err(ProtocolError::WrongMaterial("material of inputs of another form")),
         }
     }
 

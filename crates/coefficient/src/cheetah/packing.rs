@@ -31,7 +31,7 @@ impl Packing {
     /// The cheapest way to spread a layer over ciphertexts of degree `N`, of those that have a cost.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the shape is no layer, or one row of its kernel does not fit a ciphertext, or nothing has a cost.
+    /// [`ProtocolError::Parameters`] if the shape is no layer, or one row of its kernel does not fit a ciphertext, or nothing has a cost.
     pub fn cheapest(
         layer: &Stacked,
         degree: usize,
@@ -52,8 +52,7 @@ impl Packing {
                 }
             }
         }
-        best.map(|(_, packing)| packing)
-            .ok_or(ProtocolError::Shape { what: "a kernel larger than a ciphertext" })
+        best.map(|(_, packing)| packing).ok_or(ProtocolError::Parameters("a kernel larger than a ciphertext"))
     }
 
     /// This tiling with every sensible number of channels in a ciphertext.

@@ -79,13 +79,13 @@ impl Scheme {
         let (made, refused): (Vec<_>, Vec<_>) = accuracy.sets().iter().map(scheme).partition(Result::is_ok);
         let cheapest = made.into_iter().flatten().min_by_key(|(_, scheme)| scheme.cost);
         let last = refused.into_iter().filter_map(Result::err).last();
-        cheapest.ok_or_else(|| last.unwrap_or(ProtocolError::Shape { what: "parameter sets" }))
+        cheapest.ok_or_else(|| last.unwrap_or(ProtocolError::Parameters("parameter sets")))
     }
 
     /// A layer over `Z_2^bits` whose weights have at most [`Scheme::weight_bits`] bits with their sign.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the shape does not fit; [`ProtocolError::Bfv`] if its noise leaves too little room.
+    /// [`ProtocolError::Parameters`] if the shape does not fit; [`ProtocolError::Bfv`] if its noise leaves too little room.
     pub fn new(layer: &Stacked, bits: u32, accuracy: Accuracy, parameters: &Parameters) -> Result<Self> {
         if let Accuracy::Guarded(guard) = accuracy {
             return Self::guarded(layer, bits, guard, parameters);
@@ -114,9 +114,9 @@ impl Scheme {
         };
         let packing =
             Packing::cheapest(layer, parameters.degree(), |packing| cheapest(packing).map(|(cost, _)| cost));
-        let packing = packing.map_err(|_| ProtocolError::Shape { what: "the noise of a layer" })?;
+        let packing = packing.map_err(|_| ProtocolError::Parameters("the noise of a layer"))?;
         let (cost, [input_bits, ..]) =
-            cheapest(&packing).ok_or(ProtocolError::Shape { what: "the noise of a layer" })?;
+            cheapest(&packing).ok_or(ProtocolError::Parameters("the noise of a layer"))?;
         let inputs = InputForm::Rounded(InputModulus::new(parameters, bits, input_bits, packing.read())?);
         let norm = Self::norm(bits, packing.taps());
         let noise = inputs.noise().multiplied_by_norm(norm);
@@ -139,13 +139,10 @@ impl Scheme {
     /// Checks that a share is one of its inputs.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] otherwise.
+    /// [`ProtocolError::Parameters`] otherwise.
     pub(crate) fn check_input(&self, share: &Share) -> Result<()> {
-        if (share.ring(), share.len()) == (self.input_ring(), self.packing.elements()[0]) {
-            Ok(())
-        } else {
-            Err(ProtocolError::Shape { what: "input share of a linear layer" })
-        }
+        let elements = self.packing.elements()[0];
+        ProtocolError::check_share("input share of a linear layer", share, self.input_ring(), elements)
     }
 
     /// The ring of its outputs' shares.

@@ -57,7 +57,7 @@ impl ServerLayer {
     /// Transforms the filters; `bias` has one integer for each output element.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
+    /// [`ProtocolError::Length`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
     pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self> {
         Self::in_form(WeightForm::Evaluation, scheme, weights, bias)
     }
@@ -77,9 +77,7 @@ impl ServerLayer {
     /// As [`Self::new`].
     pub(super) fn with_filters(scheme: Scheme, filters: Arc<Filters>, bias: &[i64]) -> Result<Self> {
         let packing = &scheme.packing;
-        if bias.len() != packing.shape().outputs()? {
-            return Err(ProtocolError::Shape { what: "biases of a linear layer" });
-        }
+        ProtocolError::check_length("biases of a linear layer", packing.shape().outputs()?, bias.len())?;
         let (inputs, outputs) = (packing.inputs(), packing.outputs());
         let samples = packing.elements()[1] / bias.len();
         // The ring has room for a bias, and so has the wider one for its multiple.
@@ -170,7 +168,7 @@ impl ServerLayer {
     /// Online: this party's share of the outputs, in [`Scheme::ring`].
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
     pub fn online(
         &self,
         channel: &mut dyn Channel,
@@ -257,7 +255,7 @@ impl Filters {
     /// The filters of a layer's weights. `purpose` says all that they depend on besides.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there are too few or many of them, or one has more than [`Scheme::weight_bits`] bits.
+    /// [`ProtocolError::Length`] if there are too few or many of them, or one has more than [`Scheme::weight_bits`] bits.
     pub(super) fn new(
         form: WeightForm,
         scheme: &Scheme,
@@ -267,9 +265,8 @@ impl Filters {
         let packing = &scheme.packing;
         let bound = 1_i64 << (Scheme::weight_bits(scheme.bits) - 1);
         let fits = |weight: &i64| (-bound..=bound).contains(weight);
-        if weights.len() != packing.shape().weights() || !weights.iter().all(fits) {
-            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
-        }
+        ProtocolError::check_length("weights of a linear layer", packing.shape().weights(), weights.len())?;
+        ProtocolError::refuse_if(!weights.iter().all(fits), "a weight has too many bits")?;
         Ok(match form {
             WeightForm::Coefficient => {
                 Self::Weights(Zeroizing::new(weights.iter().map(|weight| *weight as i32).collect()))

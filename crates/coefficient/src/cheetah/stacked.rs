@@ -21,7 +21,7 @@ impl Stacked {
     /// A layer for several samples.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the shape is no layer.
+    /// [`ProtocolError::Parameters`] if the shape is no layer.
     pub fn new(sample: &Convolution, samples: Samples) -> Result<Self> {
         let outputs = sample.output_image()?;
         let [top, left, bottom, right] = sample.pads;

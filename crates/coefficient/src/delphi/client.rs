@@ -106,7 +106,7 @@ impl ClientLayer {
     /// Online: this party's share of the outputs, in [`Scheme::ring`].
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the share is not the layer's; those of the channel.
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; those of the channel.
     pub fn online(
         &self,
         channel: &mut dyn Channel,

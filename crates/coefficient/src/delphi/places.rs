@@ -45,14 +45,15 @@ impl Places {
     /// Those of a shape.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if it does not fit together.
+    /// [`ProtocolError::Parameters`] if it does not fit together.
     pub(super) fn new(shape: &Convolution) -> Result<Self> {
         let [height, width] = shape.output_image()?;
         let padded = [0, 1].map(|axis| shape.image[axis] + shape.pads[axis] + shape.pads[axis + 2]);
         let words = padded[0].checked_mul(padded[1]).and_then(|words| words.checked_mul(shape.in_channels));
-        if words.is_none_or(|words| words > isize::MAX as usize / size_of::<u64>()) {
-            return Err(ProtocolError::Shape { what: "the padding of a linear layer" });
-        }
+        ProtocolError::refuse_if(
+            words.is_none_or(|words| words > isize::MAX as usize / size_of::<u64>()),
+            "the padding of a linear layer",
+        )?;
         let grid = |rows: usize, columns: usize, steps: [usize; 2]| {
             let row = move |y| (0..columns).map(move |x| y * steps[0] * padded[1] + x * steps[1]);
             (0..rows).flat_map(row).collect::<Vec<_>>()

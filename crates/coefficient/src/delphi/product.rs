@@ -26,12 +26,11 @@ impl Product {
     /// Lays weights out, of any size.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the shape does not fit together, or there are too few or many weights.
+    /// [`ProtocolError::Length`] if the shape does not fit together, or there are too few or many weights.
     pub fn new(shape: &Convolution, bits: u32, weights: &[i64]) -> Result<Self> {
         let places = Places::new(shape)?;
-        if weights.len() != shape.weights() || !(1..=u64::BITS).contains(&bits) {
-            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
-        }
+        ProtocolError::check_length("weights of a linear layer", shape.weights(), weights.len())?;
+        ProtocolError::refuse_if(!(1..=u64::BITS).contains(&bits), "bits of a linear layer")?;
         let weights =
             if bits <= 32 { Words::Narrow(places.lay(weights)) } else { Words::Wide(places.lay(weights)) };
         Ok(Self { places, ring: Ring::Pow2(bits), weights })
@@ -40,7 +39,7 @@ impl Product {
     /// Bytes of the weights and of where they are applied.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the shape does not fit together.
+    /// [`ProtocolError::Parameters`] if the shape does not fit together.
     pub fn bytes(shape: &Convolution, bits: u32) -> Result<u64> {
         let [height, width] = shape.output_image()?;
         let word = if bits <= 32 { size_of::<u32>() } else { size_of::<u64>() };
@@ -58,11 +57,9 @@ impl Product {
     /// The layer on reduced values, without its bias; reduced.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there are too few or many values.
+    /// [`ProtocolError::Length`] if there are too few or many values.
     pub fn apply(&self, values: &[u64]) -> Result<Zeroizing<Vec<u64>>> {
-        if values.len() != self.places.shape().inputs() {
-            return Err(ProtocolError::Shape { what: "values of a linear layer" });
-        }
+        ProtocolError::check_length("values of a linear layer", self.places.shape().inputs(), values.len())?;
         let mut outputs = match &self.weights {
             // Vectors of 512 bits, each the sums of a row.
             Words::Narrow(weights) => self.places.apply::<u32, 16>(weights, values),

@@ -40,7 +40,7 @@ impl ServerLayer {
     /// Lays the weights out for both phases; `bias` has one integer for each output element.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
+    /// [`ProtocolError::Length`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
     pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self, ProtocolError> {
         let product = Product::new(scheme.packing().shape(), scheme.input_ring().bits(), weights)?;
         let layer = cheetah::ServerLayer::in_form(WeightForm::Coefficient, scheme, weights, bias)?;
@@ -81,7 +81,7 @@ impl ServerLayer {
     /// Online: this party's share of the outputs, in [`Scheme::ring`].
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's message is not the one due.
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's message is not the one due.
     pub fn online(
         &self,
         channel: &mut dyn Channel,

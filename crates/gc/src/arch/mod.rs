@@ -12,85 +12,58 @@ mod steps;
 #[cfg(target_arch = "x86_64")]
 mod vector;
 #[cfg(target_arch = "x86_64")]
-mod x86;
+mod x86_64;
+
+use std::sync::OnceLock;
+use std::{fmt, iter};
 
 use lanner_primitives::Block;
 
-use crate::GcError;
 use crate::circuit::Step;
 use crate::half_gates::{LANES, Lanes, Row};
 
 pub(crate) use steps::{EvaluatedGroup, GarbledGroup};
 
-/// How the half-gates are computed. The bytes do not depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Backend {
-    /// The `aes` crate, one call for each key.
-    Portable,
-    /// AES-NI with AVX: one block to an instruction.
-    AesNi,
-    /// VAES with AVX-512: four blocks to an instruction.
-    Vaes512,
+/// The kernels of an instruction set, as a table that it fills.
+struct Kernels {
+    name: &'static str,
+    garble: unsafe fn(&mut GarbledGroup<'_>, &[Step], &mut [Row]) -> usize,
+    evaluate: unsafe fn(&mut EvaluatedGroup<'_>, &[Step], &[[u8; ROW]]) -> usize,
 }
 
-impl Backend {
-    /// Every backend, the slowest first.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::AesNi, Self::Vaes512];
+/// How the half-gates are computed, of what this machine has. The bytes do not depend on it.
+#[derive(Clone, Copy)]
+pub struct Backend(&'static Kernels);
 
-    /// The fastest backend that this machine runs.
+#[allow(unsafe_code, reason = "calling kernels compiled for instructions that this machine has")]
+impl Backend {
+    /// The `aes` crate, one call for each key.
+    pub const PORTABLE: Self = Self(&portable::KERNELS);
+
+    /// Every backend of this machine, the fastest first; the last is [`Self::PORTABLE`].
+    #[must_use]
+    pub fn available() -> &'static [Self] {
+        static AVAILABLE: OnceLock<Vec<Backend>> = OnceLock::new();
+        AVAILABLE.get_or_init(|| {
+            let tables = iter::once(&portable::KERNELS);
+            #[cfg(target_arch = "x86_64")]
+            let tables = x86_64::available().chain(tables);
+            tables.map(Self).collect()
+        })
+    }
+
+    /// The fastest backend of this machine.
     #[must_use]
     pub fn detect() -> Self {
-        Self::ALL.into_iter().rev().find(|backend| backend.is_available()).unwrap_or(Self::Portable)
-    }
-
-    /// Whether this machine runs the backend.
-    #[must_use]
-    pub fn is_available(self) -> bool {
-        match self {
-            Self::Portable => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::AesNi => x86::has_aes_ni(),
-            #[cfg(target_arch = "x86_64")]
-            Self::Vaes512 => x86::has_vaes512(),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::AesNi | Self::Vaes512 => false,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            Self::AesNi => "AES-NI",
-            Self::Vaes512 => "VAES-512",
-        }
-    }
-}
-
-/// A backend that was found to run here.
-#[derive(Clone, Copy)]
-pub(crate) struct Kernel(Backend);
-
-impl Kernel {
-    pub(crate) fn detect() -> Self {
-        Self(Backend::detect())
-    }
-
-    pub(crate) fn new(backend: Backend) -> Result<Self, GcError> {
-        if backend.is_available() { Ok(Self(backend)) } else { Err(GcError::Backend(backend.name())) }
+        Self::available()[0]
     }
 
     /// Garbles `steps` for one group, a row of `rows` for each AND; stops at the first AND without a row.
     ///
     /// Returns how many steps were done.
     pub(crate) fn garble(self, group: &mut GarbledGroup<'_>, steps: &[Step], rows: &mut [Row]) -> usize {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512 => x86::garble_vaes512(group, steps, rows),
-            #[cfg(target_arch = "x86_64")]
-            Backend::AesNi => x86::garble_aes_ni(group, steps, rows),
-            _ => steps::garble(&mut portable::Portable::new(group.delta), group, steps, rows),
-        }
+        // SAFETY: a backend exists only where the machine has its instructions.
+        unsafe { (self.0.garble)(group, steps, rows) }
     }
 
     /// Evaluates `steps` for one group with the rows of `rows`; stops at the first AND without a row.
@@ -102,13 +75,14 @@ impl Kernel {
         steps: &[Step],
         rows: &[[u8; ROW]],
     ) -> usize {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512 => x86::evaluate_vaes512(group, steps, rows),
-            #[cfg(target_arch = "x86_64")]
-            Backend::AesNi => x86::evaluate_aes_ni(group, steps, rows),
-            _ => steps::evaluate(&mut portable::Portable::new(Block::ZERO), group, steps, rows),
-        }
+        // SAFETY: as above.
+        unsafe { (self.0.evaluate)(group, steps, rows) }
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0.name)
     }
 }
 

@@ -6,12 +6,18 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use lanner_primitives::{Block, sigma};
 use zeroize::Zeroize;
 
-use super::{Engine, GATES_PER_SCHEDULE, Gate, ROW};
+use super::{Engine, GATES_PER_SCHEDULE, Gate, Kernels, ROW, steps};
 use crate::circuit::Operand;
 use crate::half_gates::{LANES, Lanes, Row};
 
+pub(super) const KERNELS: Kernels = Kernels {
+    name: "Portable",
+    garble: |group, steps, rows| steps::garble(&mut Portable::new(group.delta), group, steps, rows),
+    evaluate: |group, steps, rows| steps::evaluate(&mut Portable::new(Block::ZERO), group, steps, rows),
+};
+
 /// The arithmetic of gates through the `aes` crate.
-pub(super) struct Portable {
+struct Portable {
     delta: Block,
     /// The keys of both halves of each gate.
     keys: [[Block; 2]; GATES_PER_SCHEDULE],
@@ -19,7 +25,7 @@ pub(super) struct Portable {
 
 impl Portable {
     /// The engine for a delta, which evaluation does not use.
-    pub(super) const fn new(delta: Block) -> Self {
+    const fn new(delta: Block) -> Self {
         Self { delta, keys: [[Block::ZERO; 2]; GATES_PER_SCHEDULE] }
     }
 

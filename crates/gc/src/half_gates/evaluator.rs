@@ -6,14 +6,14 @@ use zeroize::Zeroizing;
 use super::lanes::Collector;
 use super::tables::{ChunkReader, TableSource, chunk_lengths, widen};
 use super::{LANES, Lanes, Row, advance, product, tweak};
-use crate::arch::{Backend, EvaluatedGroup, Kernel, ROW};
+use crate::BYTES_PER_AND;
+use crate::arch::{Backend, EvaluatedGroup, ROW};
 use crate::circuit::{Circuit, check_length};
-use crate::{BYTES_PER_AND, GcError};
 
 /// Evaluates garbled instances of one circuit, in the calls that the garbler made.
 pub struct Evaluator<'c> {
     circuit: &'c Circuit,
-    kernel: Kernel,
+    backend: Backend,
     salt: Block,
     batch: u64,
     slots: Zeroizing<Vec<Lanes>>,
@@ -24,16 +24,13 @@ impl<'c> Evaluator<'c> {
     #[must_use]
     pub fn new(circuit: &'c Circuit, salt: Block, first_batch: u64) -> Self {
         let slots = Zeroizing::new(vec![Lanes::ZERO; circuit.slots()]);
-        Self { circuit, kernel: Kernel::detect(), salt, batch: first_batch, slots }
+        Self { circuit, backend: Backend::detect(), salt, batch: first_batch, slots }
     }
 
     /// The same evaluator on a chosen backend.
-    ///
-    /// # Errors
-    /// [`GcError::Backend`] if this machine cannot run it.
-    pub fn with_backend(mut self, backend: Backend) -> Result<Self, GcError> {
-        self.kernel = Kernel::new(backend)?;
-        Ok(self)
+    #[must_use]
+    pub fn with_backend(self, backend: Backend) -> Self {
+        Self { backend, ..self }
     }
 
     /// The batch number that the next call begins with.
@@ -48,7 +45,7 @@ impl<'c> Evaluator<'c> {
     /// the result is the output; wrong labels or tables give random bits, not an error.
     ///
     /// # Errors
-    /// [`GcError::Length`] if `labels` or a chunk has another length, [`GcError::BatchesExhausted`] if the batch numbers
+    /// [`crate::GcError::Length`] if `labels` or a chunk has another length, [`crate::GcError::BatchesExhausted`] if the batch numbers
     /// would overflow, and whatever the source of the tables returns.
     pub fn evaluate<S: TableSource>(
         &mut self,
@@ -83,7 +80,7 @@ impl<'c> Evaluator<'c> {
                 if left > 0 && chunk.len() < row {
                     chunk = reader.next()?;
                 }
-                let (done, used) = evaluate_rows(self.kernel, &mut group, steps, lanes, chunk, left);
+                let (done, used) = evaluate_rows(self.backend, &mut group, steps, lanes, chunk, left);
                 steps = &steps[done..];
                 chunk = &chunk[used..];
             }
@@ -97,7 +94,7 @@ impl<'c> Evaluator<'c> {
 
 /// Evaluates with the rows that `chunk` begins with, at most `left`; returns the steps done and the bytes used.
 fn evaluate_rows(
-    kernel: Kernel,
+    backend: Backend,
     group: &mut EvaluatedGroup<'_>,
     steps: &[crate::circuit::Step],
     lanes: usize,
@@ -107,7 +104,7 @@ fn evaluate_rows(
     if lanes == LANES {
         let (rows, _) = chunk.as_chunks::<ROW>();
         let rows = &rows[..rows.len().min(left)];
-        return (kernel.evaluate(group, steps, rows), rows.len() * ROW);
+        return (backend.evaluate(group, steps, rows), rows.len() * ROW);
     }
     let row = lanes * BYTES_PER_AND;
     let count = left.min(chunk.len() / row).min(PARTIAL_ROWS);
@@ -116,7 +113,7 @@ fn evaluate_rows(
         *wide = widen(narrow, lanes);
     }
     let (rows, _) = bytemuck::must_cast_slice::<Row, u8>(&scratch).as_chunks::<ROW>();
-    (kernel.evaluate(group, steps, &rows[..count]), count * row)
+    (backend.evaluate(group, steps, &rows[..count]), count * row)
 }
 
 /// Rows of an incomplete group that are widened before they are evaluated.

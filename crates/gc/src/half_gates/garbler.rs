@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use super::lanes::{Collector, gather};
 use super::tables::ChunkWriter;
 use super::{LANES, Lanes, Row, advance, product, tweak};
-use crate::arch::{Backend, GarbledGroup, Kernel};
+use crate::arch::{Backend, GarbledGroup};
 use crate::circuit::{Circuit, Step, check_length};
 use crate::{BYTES_PER_AND, GcError};
 
@@ -15,7 +15,7 @@ use crate::{BYTES_PER_AND, GcError};
 /// Each call's batch numbers follow the last call's.
 pub struct Garbler<'c> {
     circuit: &'c Circuit,
-    kernel: Kernel,
+    backend: Backend,
     delta: Zeroizing<Block>,
     salt: Block,
     batch: u64,
@@ -34,7 +34,7 @@ impl<'c> Garbler<'c> {
         }
         Ok(Self {
             circuit,
-            kernel: Kernel::detect(),
+            backend: Backend::detect(),
             delta: Zeroizing::new(delta),
             salt,
             batch: first_batch,
@@ -44,12 +44,9 @@ impl<'c> Garbler<'c> {
     }
 
     /// The same garbler on a chosen backend.
-    ///
-    /// # Errors
-    /// [`GcError::Backend`] if this machine cannot run it.
-    pub fn with_backend(mut self, backend: Backend) -> Result<Self, GcError> {
-        self.kernel = Kernel::new(backend)?;
-        Ok(self)
+    #[must_use]
+    pub fn with_backend(self, backend: Backend) -> Self {
+        Self { backend, ..self }
     }
 
     /// The batch number that the next call begins with.
@@ -96,7 +93,7 @@ impl<'c> Garbler<'c> {
                 tweak: tweak(self.salt, self.batch),
                 gate: 0,
             };
-            garble_group(self.kernel, circuit, &mut group, lanes, &mut self.chunk, sink)?;
+            garble_group(self.backend, circuit, &mut group, lanes, &mut self.chunk, sink)?;
             permute.scatter(&outputs, first, lanes);
             self.batch += 1;
         }
@@ -108,7 +105,7 @@ impl<'c> Garbler<'c> {
 
 /// Garbles one group of `lanes` instances, handing over chunks as they fill.
 fn garble_group<E>(
-    kernel: Kernel,
+    backend: Backend,
     circuit: &Circuit,
     group: &mut GarbledGroup<'_>,
     lanes: usize,
@@ -121,14 +118,14 @@ fn garble_group<E>(
         let first = group.gate;
         if lanes == LANES {
             let left = circuit.and_count() - first as usize;
-            let done = kernel.garble(group, steps, chunk.space(left));
+            let done = backend.garble(group, steps, chunk.space(left));
             chunk.advance((group.gate - first) as usize);
             steps = &steps[done..];
             if !steps.is_empty() {
                 chunk.flush(sink)?;
             }
         } else {
-            let done = kernel.garble(group, steps, &mut scratch);
+            let done = backend.garble(group, steps, &mut scratch);
             steps = &steps[done..];
             for row in &scratch[..(group.gate - first) as usize] {
                 chunk.push(row, lanes, sink)?;

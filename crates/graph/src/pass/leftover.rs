@@ -12,8 +12,11 @@ use super::constant::per_channel;
 use super::{Draft, constant};
 use crate::graph::{Node, Op, infer};
 
-/// More channels than a layer of one tap each is worth.
-const MAX_CHANNELS: usize = 1 << 14;
+/// More channels than a term is worth a layer of.
+const MAX_TERM_CHANNELS: usize = 1 << 14;
+
+/// From so many channels on, factors that repeat are channels of their own, with an image turned round on either side.
+const MANY_CHANNELS: usize = 1 << 14;
 
 /// Turns factors, then the terms that are left, into layers.
 pub(super) fn make_layers(draft: &mut Draft) -> Result<(), CompileError> {
@@ -65,7 +68,7 @@ pub fn uniform(values: &[f32]) -> Option<f32> {
 }
 
 /// The shape in which a layer of one tap each can apply the values: an image's own, where factors are one per channel, else one
-/// channel for each run of equal values. None where these are too many channels.
+/// channel for each run of equal values. None where these are too many channels for terms.
 fn image_of(draft: &Draft, index: usize, values: &[f32]) -> Option<[usize; 3]> {
     let is_term = matches!(draft.graph.nodes[index].op, Op::AddConstant { .. });
     let own = <[usize; 3]>::try_from(draft.input_shape(index))
@@ -73,7 +76,19 @@ fn image_of(draft: &Draft, index: usize, values: &[f32]) -> Option<[usize; 3]> {
         .filter(|image| is_term || per_channel(values, image[0]).is_some());
     let run = longest_run(values);
     let image = own.unwrap_or([values.len() / run, run, 1]);
-    (image[0] <= MAX_CHANNELS).then_some(image)
+    (!is_term || image[0] <= MAX_TERM_CHANNELS).then_some(image)
+}
+
+/// The number of values after which factors of many channels repeat, if they do: those of features that are the same for all tokens.
+fn period_of(image: [usize; 3], values: &[f32]) -> Option<usize> {
+    let divisors = (1..=values.len().isqrt()).filter(|divisor| values.len().is_multiple_of(*divisor));
+    let mut periods: Vec<usize> = divisors.flat_map(|divisor| [divisor, values.len() / divisor]).collect();
+    periods.sort_unstable();
+    let repeats = |period: &usize| {
+        let pairs = values.iter().zip(&values[*period..]);
+        pairs.into_iter().all(|(a, b)| a.to_bits() == b.to_bits())
+    };
+    periods.into_iter().filter(|_| image[0] > MANY_CHANNELS).find(repeats).filter(|period| *period < image[0])
 }
 
 /// The largest length of equal pieces, from the first value on, in each of which all values are equal.
@@ -90,12 +105,16 @@ fn make_layer(draft: &mut Draft, index: usize) -> Result<(), CompileError> {
     let Node { name, op, inputs } = draft.graph.nodes[index].clone();
     let (shape, values) = (draft.input_shape(index).to_vec(), constant::values_of(draft, index)?);
     let Some(image) = image_of(draft, index, &values) else { return Ok(()) };
+    let is_factor = matches!(op, Op::MulConstant { .. });
+    let period = if is_factor { period_of(image, &values) } else { None };
+    let image = period.map_or(image, |period| [period, values.len() / period, 1]);
     let channels = image[0];
     let (weight, bias) = match op {
         Op::AddConstant { .. } => {
             let bias = per_channel(&values, channels).map(Tensor::vector);
-            (vec![1.0; channels], bias.or_else(|| Tensor::new(image.to_vec(), values)))
+            (vec![1.0; channels], bias.or_else(|| Tensor::new(image.to_vec(), values.clone())))
         }
+        _ if period.is_some() => (values[..channels].to_vec(), None),
         _ => (per_channel(&values, channels).unwrap_or_default(), None),
     };
     let weight = Tensor::new(vec![channels, 1, 1, 1], weight).unwrap_or_else(|| Tensor::vector(Vec::new()));
@@ -106,20 +125,28 @@ fn make_layer(draft: &mut Draft, index: usize) -> Result<(), CompileError> {
         draft.graph.nodes[index].op = conv;
         return Ok(());
     }
-    let (before, layer) =
-        (draft.fresh_name(format!("{name}/image")), draft.fresh_name(format!("{name}/layer")));
-    let nodes = [
-        Node { name: before.clone(), op: Op::Reshape { shape: image.to_vec() }, inputs },
-        Node { name: layer.clone(), op: conv, inputs: vec![before] },
-        Node { name, op: Op::Reshape { shape }, inputs: vec![layer] },
-    ];
+    let turned = Op::Transpose { axes: vec![1, 0] };
+    let mut steps = vec![("image", Op::Reshape { shape: image.to_vec() }), ("layer", conv)];
+    if let Some(period) = period {
+        let rows = values.len() / period;
+        steps.splice(0..0, [("rows", Op::Reshape { shape: vec![rows, period] }), ("turned", turned.clone())]);
+        steps.extend([("columns", Op::Reshape { shape: vec![period, rows] }), ("back", turned)]);
+    }
+    let mut before = inputs;
+    let mut nodes = Vec::new();
+    for (step, op) in steps {
+        let node = Node { name: draft.fresh_name(format!("{name}/{step}")), op, inputs: before };
+        before = vec![node.name.clone()];
+        nodes.push(node);
+    }
+    nodes.push(Node { name, op: Op::Reshape { shape }, inputs: before });
     draft.graph.nodes.splice(index..=index, nodes);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::longest_run;
+    use super::{MANY_CHANNELS, longest_run, period_of};
 
     #[test]
     fn runs_are_equal_pieces_of_equal_values() {
@@ -128,5 +155,25 @@ mod tests {
         assert_eq!(longest_run(&[1.0, 1.0, 1.0, 1.0, 2.0, 2.0]), 2);
         assert_eq!(longest_run(&[1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]), 1);
         assert_eq!(longest_run(&[]), 1);
+    }
+
+    #[test]
+    fn factors_of_features_repeat_token_by_token() {
+        let of = |period: usize, rows: usize| -> Vec<f32> {
+            (0..period * rows).map(|at| (at % period) as f32 + 1.0).collect()
+        };
+        let many = MANY_CHANNELS / 64 + 1;
+        let image = |values: &[f32]| [values.len(), 1, 1];
+        let period = |values: &[f32]| period_of(image(values), values);
+        assert_eq!(period(&of(64, many)), Some(64));
+        assert_eq!(period(&of(many, 64)), Some(many));
+        // What repeats nowhere, and what is few.
+        assert_eq!(period(&of(64 * many, 1)), None);
+        assert_eq!(period(&of(64, 4)), None);
+        let mut other = of(64, many);
+        other[64 * many - 1] = 0.5;
+        assert_eq!(period(&other), None);
+        // Not worth turning an image round for.
+        assert_eq!(period_of([64, many, 1], &of(64, many)), None);
     }
 }

@@ -1,7 +1,7 @@
-//! The innermost loops, compiled a second time for processors with wider vectors.
+//! The innermost loops, compiled again for processors with wider vectors.
 //!
-//! Both copies are the same safe source ([`portable`]); only the instructions that the compiler may use differ. Integer results are
-//! equal; float results, too, since neither copy fuses a product with a sum. What the operators compute is public to whoever runs them:
+//! All copies are the same safe source ([`portable`]); only the instructions that the compiler may use differ. Integer results are
+//! equal; float results, too, since no copy fuses a product with a sum. What the operators compute is public to whoever runs them:
 //! this is the reference, not a protocol.
 #![allow(
     unsafe_code,
@@ -9,38 +9,47 @@
 )]
 
 mod portable;
+mod table;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
-pub(crate) use portable::ROWS;
 pub use portable::Sum;
+use table::Loops;
+pub(crate) use table::ROWS;
+
+impl<T: Copy + Default, S: Sum<T> + Default, const N: usize> Loops<T, S, N> {
+    /// Every table of this machine, the fastest first.
+    fn available() -> impl Iterator<Item = Self> {
+        let tables = std::iter::once(Self::PORTABLE);
+        #[cfg(target_arch = "x86_64")]
+        let tables = x86_64::available().chain(tables);
+        tables
+    }
+
+    /// The table of this machine.
+    fn chosen() -> Self {
+        Self::available().next().unwrap_or(Self::PORTABLE)
+    }
+}
 
 /// Adds to each of the equally long rows of `sums` the combination of the rows of `rows` by its own weights.
 ///
 /// `weights` holds as many weights for each sum as there are rows, one sum after the other, `stride` apart.
-pub(crate) fn add_combinations<T: Copy, S: Sum<T>>(
+pub(crate) fn add_combinations<T: Copy + Default, S: Sum<T> + Default>(
     weights: &[T],
     stride: usize,
     rows: &[T],
     length: usize,
     sums: &mut [S],
 ) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, the only feature that the function asks for.
-        unsafe { x86::add_combinations(weights, stride, rows, length, sums) };
-        return;
-    }
-    portable::add_combinations(weights, stride, rows, length, sums);
+    // SAFETY: this machine has the table.
+    unsafe { (Loops::<T, S, 1>::chosen().add_combinations)(weights, stride, rows, length, sums) }
 }
 
 /// Adds `W x` to `output`; `weight` is [outputs, inputs].
-pub fn add_rows<T: Copy, S: Sum<T>>(input: &[T], weight: &[T], output: &mut [S]) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, the only feature that the function asks for.
-        unsafe { x86::add_rows(input, weight, output) };
-        return;
-    }
-    portable::add_rows(input, weight, output);
+pub fn add_rows<T: Copy + Default, S: Sum<T> + Default>(input: &[T], weight: &[T], output: &mut [S]) {
+    // SAFETY: this machine has the table.
+    unsafe { (Loops::<T, S, 1>::chosen().add_rows)(input, weight, output) }
 }
 
 /// Adds to each of the equally long rows of `sums` the combination of the rows of `rows` by its own weights, as [`add_combinations`] does
@@ -53,60 +62,8 @@ pub(crate) fn add_product<T: Copy + Default, S: Sum<T> + Default, const N: usize
     length: usize,
     sums: &mut [S],
 ) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx512f") {
-        // SAFETY: the processor has AVX-512F, the only feature that the function asks for.
-        unsafe { x86::add_product_avx512::<T, S, N>(weights, rows, length, sums) };
-        return;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, the only feature that the function asks for.
-        unsafe { x86::add_product_avx2::<T, S, N>(weights, rows, length, sums) };
-        return;
-    }
-    portable::add_product::<T, S, N>(weights, rows, length, sums);
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::portable::{self, ROWS, Sum};
-
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn add_product_avx512<T: Copy + Default, S: Sum<T> + Default, const N: usize>(
-        weights: &[[T; ROWS]],
-        rows: &[T],
-        length: usize,
-        sums: &mut [S],
-    ) {
-        portable::add_product::<T, S, N>(weights, rows, length, sums);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn add_product_avx2<T: Copy + Default, S: Sum<T> + Default, const N: usize>(
-        weights: &[[T; ROWS]],
-        rows: &[T],
-        length: usize,
-        sums: &mut [S],
-    ) {
-        portable::add_product::<T, S, N>(weights, rows, length, sums);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn add_combinations<T: Copy, S: Sum<T>>(
-        weights: &[T],
-        stride: usize,
-        rows: &[T],
-        length: usize,
-        sums: &mut [S],
-    ) {
-        portable::add_combinations(weights, stride, rows, length, sums);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn add_rows<T: Copy, S: Sum<T>>(input: &[T], weight: &[T], output: &mut [S]) {
-        portable::add_rows(input, weight, output);
-    }
+    // SAFETY: this machine has the table.
+    unsafe { (Loops::<T, S, N>::chosen().add_product)(weights, rows, length, sums) }
 }
 
 #[cfg(test)]
@@ -114,20 +71,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chosen_copy_equals_the_portable_one() {
+    fn every_table_computes_the_same() {
         let word = |at: usize| ((at as i32).wrapping_mul(7919) >> 3) % 1000;
         for (count, rows, length) in
             [(1, 1, 1), (2, 4, 5), (3, 9, 16), (5, 7, 33), (4, 64, 100), (14, 11, 150)]
         {
             let weights: Vec<i32> = (0..count * (rows + 2)).map(word).collect();
             let values: Vec<i32> = (0..rows * length).map(|at| word(at + 17)).collect();
-            let (mut narrow, mut wide) = (vec![5_i32; count * length], vec![5_i64; count * length]);
-            let mut expected = narrow.clone();
-            add_combinations(&weights, rows + 2, &values, length, &mut narrow);
-            add_combinations(&weights, rows + 2, &values, length, &mut wide);
+            let mut expected = vec![5_i32; count * length];
             portable::add_combinations(&weights, rows + 2, &values, length, &mut expected);
-            assert_eq!(narrow, expected);
-            assert_eq!(wide, expected.iter().map(|&x| i64::from(x)).collect::<Vec<_>>());
+            let in_wide: Vec<_> = expected.iter().map(|&x| i64::from(x)).collect();
             let tiled: Vec<[i32; ROWS]> = (0..count.div_ceil(ROWS) * rows)
                 .map(|at| {
                     let (tile, row) = (at / rows, at % rows);
@@ -137,14 +90,25 @@ mod tests {
                     })
                 })
                 .collect();
-            let (mut chosen, mut own) = (vec![5_i32; count * length], vec![5_i32; count * length]);
-            add_product::<_, _, 8>(&tiled, &values, length, &mut chosen);
-            portable::add_product::<_, _, 8>(&tiled, &values, length, &mut own);
-            assert_eq!((&chosen, &own), (&expected, &expected));
-            let (mut narrow, mut expected) = (vec![3_i32; rows], vec![3_i32; rows]);
-            add_rows(&values[..length], &values, &mut narrow);
-            portable::add_rows(&values[..length], &values, &mut expected);
-            assert_eq!(narrow, expected);
+            let mut in_rows = vec![3_i32; rows];
+            portable::add_rows(&values[..length], &values, &mut in_rows);
+            for table in Loops::<i32, i64, 1>::available() {
+                let mut wide = vec![5; count * length];
+                // SAFETY: this machine has the table.
+                unsafe { (table.add_combinations)(&weights, rows + 2, &values, length, &mut wide) };
+                assert_eq!(wide, in_wide);
+            }
+            for table in Loops::<i32, i32, 8>::available() {
+                let (mut narrow, mut product, mut multiplied) =
+                    (vec![5; count * length], vec![5; count * length], vec![3; rows]);
+                // SAFETY: as above.
+                unsafe {
+                    (table.add_combinations)(&weights, rows + 2, &values, length, &mut narrow);
+                    (table.add_product)(&tiled, &values, length, &mut product);
+                    (table.add_rows)(&values[..length], &values, &mut multiplied);
+                }
+                assert_eq!((&narrow, &product, &multiplied), (&expected, &expected, &in_rows));
+            }
         }
     }
 }

@@ -4,6 +4,14 @@
     reason = "a function gets its caller's processor features only where it is inlined"
 )]
 
+use super::table::{Loops, ROWS};
+
+impl<T: Copy + Default, S: Sum<T> + Default, const N: usize> Loops<T, S, N> {
+    /// Plain Rust.
+    pub(super) const PORTABLE: Self =
+        Self { add_combinations, add_rows, add_product: add_product::<T, S, N> };
+}
+
 /// A sum of products of numbers `T`.
 pub trait Sum<T>: Copy {
     /// The sum and one more product.
@@ -119,9 +127,6 @@ fn add_one<T: Copy, S: Sum<T>>(weights: &[T], rows: &[T], sums: &mut [S]) {
         }
     }
 }
-
-/// Rows of a tile of sums that is kept in registers. With an odd number compilers make vectors of columns, not of rows.
-pub(crate) const ROWS: usize = 5;
 
 /// Tiles across that one panel of weights is multiplied by before the next: what they read stays near.
 const TILES: usize = 8;

@@ -155,7 +155,7 @@ pub trait SlotEncoding: Send + Sync {
     /// The slots of each input ciphertext that carry `share`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the share is not one of the layer's input.
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not one of the layer's input.
     fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError>;
 
     /// The share in the slots of the output ciphertexts.
@@ -212,7 +212,7 @@ impl<E: SlotEncoding> ClientLayer<E> {
     /// Online: sends the encrypted share, receives the client's share of the layer's output.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `share` does
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does
     /// not fit.
     pub fn online(
         &self,

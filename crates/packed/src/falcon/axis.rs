@@ -30,13 +30,14 @@ pub(super) struct Plane {
 impl Axis {
     /// The form with fewer places in all, over `Z_prime`.
     pub(super) fn new(shape: &Convolution, axis: usize, outputs: usize, prime: u64) -> Result<Self> {
-        if shape.kernel[axis].saturating_mul(outputs) > MOST_READS {
-            return Err(ProtocolError::Shape { what: "pixels that an axis reads" });
-        }
+        ProtocolError::refuse_if(
+            shape.kernel[axis].saturating_mul(outputs) > MOST_READS,
+            "pixels that an axis reads",
+        )?;
         let direct = Self::direct(shape, axis, outputs);
         match Self::transformed(shape, axis, outputs, prime) {
             Some(transformed) if transformed.places() < direct.places() => Ok(transformed),
-            _ if direct.planes.is_empty() => Err(ProtocolError::Shape { what: "outputs of padding alone" }),
+            _ if direct.planes.is_empty() => Err(ProtocolError::Parameters("outputs of padding alone")),
             _ => Ok(direct),
         }
     }

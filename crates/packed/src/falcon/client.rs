@@ -16,11 +16,9 @@ impl ClientLayer {
     /// Prepares a layer.
     ///
     /// # Errors
-    /// [`ProtocolError::Bfv`] if the prime does not fit the parameters; [`ProtocolError::Shape`] if the packing is of another degree.
+    /// [`ProtocolError::Bfv`] if the prime does not fit the parameters; [`ProtocolError::Length`] if the packing is of another degree.
     pub fn new(packing: &Packing, parameters: &Parameters) -> Result<Self> {
-        if packing.slots() != parameters.degree() {
-            return Err(ProtocolError::Shape { what: "slots of a packing" });
-        }
+        ProtocolError::check_length("slots of a packing", parameters.degree(), packing.slots())?;
         Self::with(Spectrum::new(packing)?, parameters, packing.prime(), packing.ciphertexts())
     }
 }

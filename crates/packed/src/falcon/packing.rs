@@ -53,14 +53,14 @@ impl Packing {
     /// Lays a convolution over `Z_prime` out on ciphertexts of a given number of slots.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the shape is not one, or the variant does not fit it.
+    /// [`ProtocolError::Parameters`] if the shape is not one, or the variant does not fit it.
     pub fn new(shape: &Convolution, prime: u64, slots: usize, variant: Variant) -> Result<Self> {
         let axes = axes(shape, prime)?;
         let sizes = sizes(shape, &axes, slots);
         let arrangement = Arrangement::new(&sizes, variant);
         let fits = !matches!(variant, Variant::Folded { copies } if copies > sizes.filters);
         let Some(arrangement) = arrangement.filter(|_| fits) else {
-            return Err(ProtocolError::Shape { what: "copies in a ciphertext" });
+            return Err(ProtocolError::Parameters("copies in a ciphertext"));
         };
         let inputs = match variant {
             Variant::Literal => dense_inputs(&sizes),

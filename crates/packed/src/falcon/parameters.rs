@@ -22,7 +22,7 @@ pub struct Choice {
 /// Every way to compute a layer whose noise can be hidden.
 ///
 /// # Errors
-/// [`ProtocolError::Shape`] if the shape is not one, or too large to lay out.
+/// [`ProtocolError::Parameters`] if the shape is not one, or too large to lay out.
 pub fn choices(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Vec<Choice>> {
     let mut choices = Vec::new();
     for set in SETS {
@@ -44,7 +44,7 @@ pub fn cheapest(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Choice> 
     let with_cost = |choice: Choice| Ok((cost(sets.get(choice.set)?, &choice.operations), choice));
     let costs: Vec<_> = choices(shape, prime, sets)?.into_iter().map(with_cost).collect::<Result<_>>()?;
     let best = costs.into_iter().min_by_key(|(cost, _)| *cost).map(|(_, choice)| choice);
-    best.ok_or(ProtocolError::Shape { what: "noise of a frequency-domain layer" })
+    best.ok_or(ProtocolError::Parameters("noise of a frequency-domain layer"))
 }
 
 /// The sets that these layers use, smallest first. A special limb is not used.

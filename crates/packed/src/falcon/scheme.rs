@@ -68,6 +68,6 @@ impl SlotProducts for FirstHalfProducts<'_> {
         let products: Vec<_> =
             products.map(|(operand, factor)| Product { operand, row: 0, factor: factor.into() }).collect();
         sum.add_products(inputs, &products)?;
-        sum.finish().pop().ok_or(ProtocolError::Shape { what: "sums of products" })
+        sum.finish().pop().ok_or(ProtocolError::Missing("sums of products"))
     }
 }

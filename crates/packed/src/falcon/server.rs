@@ -56,7 +56,7 @@ impl ServerLayer {
     /// Transforms and encodes a layer's weights (as in [`lanner_step::Convolution`]), with its bias per output element.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
+    /// [`ProtocolError::Length`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
     /// fit the parameters.
     pub fn new(packing: &Packing, parameters: &Parameters, weights: &[i64], bias: &[i64]) -> Result<Self> {
         Self::in_form(WeightForm::Evaluation, packing, parameters, weights.into(), bias)
@@ -74,12 +74,9 @@ impl ServerLayer {
         bias: &[i64],
     ) -> Result<Self> {
         let shape = packing.shape();
-        if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
-            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
-        }
-        if packing.slots() != parameters.degree() {
-            return Err(ProtocolError::Shape { what: "slots of a packing" });
-        }
+        ProtocolError::check_length("weights of a linear layer", shape.weights(), weights.len())?;
+        ProtocolError::check_length("biases of a linear layer", shape.outputs()?, bias.len())?;
+        ProtocolError::check_length("slots of a packing", parameters.degree(), packing.slots())?;
         let [inputs, _] = packing.ciphertexts();
         let noise = output_noise(packing, parameters);
         let exchange = ServerExchange::new(parameters, packing.prime(), inputs, noise)?;
@@ -119,7 +116,7 @@ impl ServerLayer {
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Bfv`] if the parameters do
-    /// not allow the blinding; [`ProtocolError::Shape`] if `input` does not fit.
+    /// not allow the blinding; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `input` does not fit.
     pub fn offline(
         &self,
         channel: &mut dyn Channel,
@@ -155,7 +152,7 @@ impl ServerLayer {
     /// the masked result; returns the server's share of it.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `input` does
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `input` does
     /// not fit.
     pub fn online(
         &self,

@@ -42,12 +42,10 @@ impl Spectrum {
     /// The slots of each input ciphertext that carry the transform of `share`; the others are zero.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the share is not one of this layer's input.
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not one of this layer's input.
     pub fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>> {
         let shape = self.packing.shape();
-        if (share.ring(), share.len()) != (self.ring(), shape.inputs()) {
-            return Err(ProtocolError::Shape { what: "input share of a linear layer" });
-        }
+        ProtocolError::check_share("input share of a linear layer", share, self.ring(), shape.inputs())?;
         let pixels = shape.image[0] * shape.image[1];
         let of_channel = self.packing.planes() * self.packing.places();
         let channels = share.values().chunks(pixels);

@@ -46,9 +46,7 @@ impl Layout {
 
     /// The slots of each input ciphertext that carry `share`; the others are zero.
     pub(crate) fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>> {
-        if (share.ring(), share.len()) != (self.ring, self.elements) {
-            return Err(ProtocolError::Shape { what: "input share of a linear layer" });
-        }
+        ProtocolError::check_share("input share of a linear layer", share, self.ring, self.elements)?;
         let pack = |places: &Vec<(u32, u32)>| {
             let mut slots = Zeroizing::new(vec![0; self.slots]);
             for (slot, element) in places {

@@ -88,7 +88,7 @@ impl Packing {
     /// Lays out `shape` over `slots` (a power of two) for a kernel.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the shape is degenerate, no cut of the image into frames fits the slots, the kernel is
+    /// [`ProtocolError::Parameters`] if the shape is degenerate, no cut of the image into frames fits the slots, the kernel is
     /// not one for this shape, or its `baby` does not divide the number of diagonals.
     pub fn of(shape: &Convolution, slots: usize, kernel: Kernel) -> Result<Self> {
         Self::of_samples(shape, slots, kernel, Samples::ONE)
@@ -102,9 +102,10 @@ impl Packing {
         let slots = samples.slots(slots);
         let outputs = shape.output_image()?;
         let images = if let Kernel::Batched { images } = kernel { images } else { 1 };
-        if !kernel.serves(shape) || !slots.is_power_of_two() || slots < 2 || images == 0 {
-            return Err(ProtocolError::Shape { what: "the kernel and the layer" });
-        }
+        ProtocolError::refuse_if(
+            !kernel.serves(shape) || !slots.is_power_of_two() || slots < 2 || images == 0,
+            "the kernel and the layer",
+        )?;
         let punctured = !matches!(kernel, Kernel::PaddedSiso | Kernel::Batched { .. });
         let axes = channels::fit(shape, outputs, slots, !punctured)?;
         let channels = Channels::new(shape, kernel, slots, &axes)?;

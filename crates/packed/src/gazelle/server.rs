@@ -70,9 +70,8 @@ impl LinearMap {
         bias: &[i64],
     ) -> Result<Self> {
         let shape = packing.shape();
-        if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
-            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
-        }
+        ProtocolError::check_length("weights of a linear layer", shape.weights(), weights.len())?;
+        ProtocolError::check_length("biases of a linear layer", shape.outputs()?, bias.len())?;
         let (encoder, ring) = (SlotEncoder::new(parameters, prime)?, Ring::Prime(prime));
         let encode = |index| -> Result<Multiplier> {
             let compact = match packing.weighting(index, &weights) {
@@ -130,7 +129,7 @@ impl ServerLayer {
     /// [`ServerLayer::bytes`] says what it keeps.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
+    /// [`ProtocolError::Length`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
     /// fit the parameters.
     pub fn new(
         packing: Packing,
@@ -199,7 +198,7 @@ impl ServerLayer {
     /// server's share of it.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `share` does
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does
     /// not fit.
     pub fn online(
         &self,

@@ -171,10 +171,18 @@ pub fn work(shape: &Convolution, samples: Samples) -> Work {
     .max(2);
     let inputs = (shape.in_channels as u64).saturating_mul(area(shape.strides));
     let ciphertexts = |channels: u64| channels.div_ceil(positions);
-    let products = taps
+    let dense = taps
         .saturating_mul(inputs.min(positions))
         .saturating_mul(ciphertexts(inputs))
         .saturating_mul(ciphertexts(shape.out_channels as u64));
+    // Each of a group's channels meets each output ciphertext in as many diagonals as copies and their ends lie apart, a few.
+    let of_group = (shape.group_inputs() as u64).saturating_mul(area(shape.strides));
+    let ends = (shape.group_outputs() as u64).saturating_add(of_group).saturating_add(1);
+    let grouped = taps
+        .saturating_mul(of_group.saturating_mul(shape.group_outputs() as u64).max(ends))
+        .saturating_mul(2)
+        .saturating_mul(ciphertexts(inputs).max(ciphertexts(shape.out_channels as u64)));
+    let products = if shape.groups == 1 { dense } else { dense.min(grouped) };
     Work { products, taps, ..Work::default() }
 }
 

@@ -72,7 +72,7 @@ impl ServerSquare {
     /// Squares that a linear layer reads, with its weights, kept in this form, and its bias per output element.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not fit the
+    /// [`ProtocolError::Length`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not fit the
     /// parameters: see [`Target::fits`].
     pub fn before(
         form: WeightForm,
@@ -96,7 +96,7 @@ impl ServerSquare {
     /// halves of the result.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `share` does not fit;
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does not fit;
     /// [`ProtocolError::Bfv`] if a key is missing.
     pub fn offline(
         &self,

@@ -112,7 +112,7 @@ impl Planner<'_> {
                 Err(_) => u64::MAX,
             };
             errors[index + 1] = match op {
-                _ if !dropped[index + 1] => 0,
+                _ if !dropped[index + 1] || self.sparse[index].is_some() => 0,
                 FixedOp::Conv2d(_) | FixedOp::Linear { .. } => 1,
                 FixedOp::Add { factors: [a, b] } => times(*a, of(0)).saturating_add(times(*b, of(1))),
                 FixedOp::Scale { factor } => times(*factor, of(0)),

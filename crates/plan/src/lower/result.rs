@@ -99,18 +99,18 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a plan has transfers for the result's guard alone.
-pub(super) fn only_drops_take_transfers(plan: &Plan, built: &BuiltPlan) -> Result<bool, PlanError> {
-    let mut drops = false;
+/// Whether a plan has transfers for the result's guard and for block-diagonal layers alone, which ciphertexts would do, too.
+pub(super) fn only_choices_take_transfers(plan: &Plan, built: &BuiltPlan) -> Result<bool, PlanError> {
+    let mut chosen = false;
     for (step, built) in plan.steps().zip(built.steps()) {
         let takes = built.needs()?.transfers != [0; 2];
         match step.protocol {
-            Protocol::DropGuard(_) => drops = true,
+            Protocol::DropGuard(_) | Protocol::RingSparse(_) | Protocol::SparseAhead(_) => chosen = true,
             _ if takes => return Ok(false),
             _ => {}
         }
     }
-    Ok(drops)
+    Ok(chosen)
 }
 
 /// What set-up and one prediction send.

@@ -1,6 +1,18 @@
 //! Portable kernels: the reference for the accelerated ones.
 
+use super::table::Kernels;
 use crate::Block;
+
+pub(super) const KERNELS: Kernels = Kernels {
+    transpose,
+    add_at_siblings,
+    add_by_parents,
+    low_bits,
+    bit_of_words,
+    double_and_add,
+    field_dot,
+    cipher: None,
+};
 
 /// Transposes tile by tile of 128 columns.
 #[inline(always)]

@@ -33,7 +33,7 @@ impl ModelParts for Largest {
     }
 
     fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::Shape { what: "a layer's sources" })
+        Err(ProtocolError::WrongModel("it moves no elements"))
     }
 }
 

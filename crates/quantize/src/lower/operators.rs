@@ -45,7 +45,7 @@ impl Builder<'_> {
         let largest = bias.iter().map(|b| b.unsigned_abs()).max().unwrap_or(0);
         let (bits, item) = (u128::BITS - largest.leading_zeros(), &self.source.items[index]);
         if bits > MAX_BIAS_BITS {
-            let (node, bound) = (item.name.clone(), largest as i128);
+            let (node, bound) = (item.name.clone(), i128::try_from(largest).unwrap_or(i128::MAX));
             return Err(CompileError::RangeOverflow { node, bound, limit: 1 << MAX_BIAS_BITS }.into());
         }
         self.weights.insert(self.nodes.len(), LinearWeights::bias_alone(bias));

@@ -1,134 +1,118 @@
 //! The kernels, one folder per instruction set, and the one place that chooses among them.
 //!
-//! A [`Modulus`] carries the backend chosen for it when it was made; here each operation is sent to that backend. All
-//! backends give the same results, bit by bit.
+//! A [`Modulus`] carries the backend chosen for it when it was made: a table of [`Kernels`], which each operation here looks into. All
+//! tables give the same results, bit by bit.
 #![allow(unsafe_code)]
 // Calls of functions that need an instruction set.
 // Intrinsics compile to one instruction only inside a function with the instruction set, so helpers must be inlined there.
 #![allow(clippy::inline_always, clippy::wildcard_imports)]
+// Tables of functions.
+#![allow(clippy::type_complexity)]
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod passes;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
+use std::fmt;
+use std::iter;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::buffer::Buffer;
 use crate::modulus::Shoup;
 use crate::{Ending, EvalPermutation, Modulus};
 
-/// An instruction set the kernels are written for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Backend {
-    /// Plain Rust; any modulus.
-    Portable,
-    /// AVX2 with fused multiply-add; moduli below `2^50`.
-    Avx2,
-    /// AVX-512 with 52-bit multiply-add; moduli below `2^50`.
-    Avx512,
+/// The kernels of an instruction set, as a table that it fills.
+///
+/// Whoever calls one has the table from [`Backend`], and a modulus that the table serves. Slices are of equal lengths, for sums of
+/// a multiple of 8. What works element by element returns how many elements it did: the portable twin does the rest.
+pub(crate) struct Kernels {
+    name: &'static str,
+    /// One more than the largest modulus.
+    limit: u64,
+    /// How many products of reduced factors the two words of `mul_add` hold.
+    capacity: fn(&Modulus) -> u64,
+    /// Lays out the powers of a root in bit-reversed order, or of its inverse with `n^-1` and it times the root of the last level.
+    roots: fn(&Modulus, Vec<Shoup>, Shoup, Shoup) -> Box<dyn Roots>,
+    add_assign: ElementWise,
+    sub_assign: ElementWise,
+    mul_assign: ElementWise,
+    reduce: ElementWise,
+    mul_scalar: unsafe fn(&Modulus, &mut [u64], Shoup) -> usize,
+    sub_mul: unsafe fn(&Modulus, &mut [u64], &[u64], Shoup) -> usize,
+    lift_centered: unsafe fn(&Modulus, &mut [u64], &[u64], &Modulus) -> usize,
+    permute: unsafe fn(&mut [u64], &[u64], &EvalPermutation),
+    mul_add: unsafe fn(&mut [u64], &mut [u64], &[u64], &[u64]),
+    reduce_sum: unsafe fn(&Modulus, &mut [u64], &[u64], &[u64]),
+    /// Overwrites, or adds to what is there.
+    dot: [unsafe fn(&Modulus, &mut [u64], &[&[u64]], &[&[u64]]); 2],
+    combine: [unsafe fn(&Modulus, &mut [u64], &[&[u64]], &[u64], Range<usize>); 2],
+    quotients: unsafe fn(&mut [u64], &[&[u64]], &[u64], u32),
+    dot_permuted: unsafe fn(&Modulus, &mut [u64], &[&[u64]], &[&[u64]], &Ending<'_>),
 }
 
+type ElementWise = unsafe fn(&Modulus, &mut [u64], &[u64]) -> usize;
+
+/// The roots of one direction of a transform, laid out for the kernels that made them.
+pub(crate) trait Roots: fmt::Debug + Send + Sync {
+    /// The forward transform of `values`, which have the length of the roots.
+    fn forward(&self, modulus: &Modulus, values: &mut [u64]);
+
+    /// The inverse transform of `values`, which have the length of the roots.
+    fn inverse(&self, modulus: &Modulus, values: &mut [u64]);
+}
+
+/// An instruction set the kernels are written for, and which this machine has.
+#[derive(Clone, Copy)]
+pub struct Backend(&'static Kernels);
+
 impl Backend {
-    /// Every backend, slowest first.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+    /// Plain Rust; any modulus.
+    pub const PORTABLE: Self = Self(&portable::KERNELS);
+
+    /// Every backend of this machine, the fastest first; the last is [`Self::PORTABLE`].
+    #[must_use]
+    pub fn available() -> &'static [Self] {
+        static AVAILABLE: OnceLock<Vec<Backend>> = OnceLock::new();
+        AVAILABLE.get_or_init(|| {
+            let tables = iter::once(&portable::KERNELS);
+            #[cfg(target_arch = "x86_64")]
+            let tables = x86_64::available().chain(tables);
+            tables.map(Self).collect()
+        })
+    }
 
     /// The fastest backend of this machine that can serve `q`.
     pub(crate) fn select(q: u64) -> Self {
-        Self::ALL.into_iter().rev().find(|backend| backend.serves(q)).unwrap_or(Self::Portable)
+        Self::available().iter().copied().find(|backend| backend.serves(q)).unwrap_or(Self::PORTABLE)
     }
 
-    /// Whether this machine has the backend and it can serve `q`.
-    pub(crate) fn serves(self, q: u64) -> bool {
-        match self {
-            Self::Portable => true,
-            Self::Avx2 => q < 1 << 50 && has_avx2(),
-            Self::Avx512 => q < 1 << 50 && has_avx512(),
-        }
+    /// Whether the backend can serve `q`.
+    pub(crate) const fn serves(self, q: u64) -> bool {
+        q < self.0.limit
+    }
+
+    /// Lays out roots: see [`Kernels`].
+    pub(crate) fn roots(modulus: &Modulus, roots: Vec<Shoup>, scale: Shoup, last: Shoup) -> Box<dyn Roots> {
+        (modulus.backend().0.roots)(modulus, roots, scale, last)
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn has_avx2() -> bool {
-    false
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512ifma")
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn has_avx512() -> bool {
-    false
-}
-
-/// The roots of one direction of a transform, laid out for the backend of the modulus.
-#[derive(Debug)]
-pub(crate) enum Roots {
-    /// In bit-reversed order, with `n^-1` and it times the root of the last inverse level.
-    Portable { roots: Vec<Shoup>, scale: Shoup, last: Shoup },
-    /// For vectors of four doubles.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(avx2::transform::Roots),
-    /// For vectors of eight.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(avx512::transform::Roots),
-}
-
-impl Roots {
-    /// Takes the powers in bit-reversed order of the root, or of its inverse with the factors `scale` and `last`.
-    pub(crate) fn new(modulus: &Modulus, roots: Vec<Shoup>, scale: Shoup, last: Shoup) -> Self {
-        match modulus.backend() {
-            #[cfg(target_arch = "x86_64")]
-            Backend::Avx2 if roots.len() >= avx2::transform::MIN_DEGREE => {
-                Self::Avx2(avx2::transform::Roots::new(modulus, &roots, scale, last))
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::Avx512 if roots.len() >= avx512::transform::MIN_DEGREE => {
-                Self::Avx512(avx512::transform::Roots::new(modulus, &roots, scale, last))
-            }
-            _ => Self::Portable { roots, scale, last },
-        }
-    }
-
-    /// The forward transform of `values`, which have the length of the roots.
-    pub(crate) fn forward(&self, modulus: &Modulus, values: &mut [u64]) {
-        match self {
-            Self::Portable { roots, .. } => portable::forward(modulus, roots, values),
-            // SAFETY: roots of this kind are made only where the backend serves.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(roots) => unsafe { avx2::transform::forward(modulus, roots, values) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(roots) => unsafe { avx512::transform::forward(modulus, roots, values) },
-        }
-    }
-
-    /// The inverse transform of `values`, which have the length of the roots.
-    pub(crate) fn inverse(&self, modulus: &Modulus, values: &mut [u64]) {
-        match self {
-            Self::Portable { roots, scale, last } => portable::inverse(modulus, roots, *scale, *last, values),
-            // SAFETY: roots of this kind are made only where the backend serves.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(roots) => unsafe { avx2::transform::inverse(modulus, roots, values) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(roots) => unsafe { avx512::transform::inverse(modulus, roots, values) },
-        }
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0.name)
     }
 }
+
+impl PartialEq for Backend {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for Backend {}
 
 /// Declares an operation on slices of equal length: the vector kernel does what it can, the portable one the rest.
 macro_rules! element_wise {
@@ -136,15 +120,8 @@ macro_rules! element_wise {
         $(#[$doc])*
         pub(crate) fn $name(modulus: &Modulus, $a: &mut [u64], $b: &[u64] $(, $extra: $type)*) {
             assert_eq!($a.len(), $b.len(), "slice lengths");
-            let done = match modulus.backend() {
-                // SAFETY: a modulus has this backend only where it serves; the lengths are equal.
-                #[cfg(target_arch = "x86_64")]
-                Backend::Avx2 => unsafe { avx2::slices::$name(modulus, $a, $b $(, $extra)*) },
-                // SAFETY: as above.
-                #[cfg(target_arch = "x86_64")]
-                Backend::Avx512 => unsafe { avx512::slices::$name(modulus, $a, $b $(, $extra)*) },
-                _ => 0,
-            };
+            // SAFETY: a modulus has a backend of this machine that serves it; the lengths are equal.
+            let done = unsafe { (modulus.backend().0.$name)(modulus, $a, $b $(, $extra)*) };
             portable::$name(modulus, &mut $a[done..], &$b[done..] $(, $extra)*);
         }
     };
@@ -173,48 +150,26 @@ element_wise!(
 
 /// `a *= w`.
 pub(crate) fn mul_scalar(modulus: &Modulus, a: &mut [u64], w: Shoup) {
-    let done = match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx2 => unsafe { avx2::slices::mul_scalar(modulus, a, w) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::slices::mul_scalar(modulus, a, w) },
-        _ => 0,
-    };
+    // SAFETY: a modulus has a backend of this machine that serves it.
+    let done = unsafe { (modulus.backend().0.mul_scalar)(modulus, a, w) };
     portable::mul_scalar(modulus, &mut a[done..], w);
 }
 
-/// `out = a mod q` for any words.
-pub(crate) fn reduce(modulus: &Modulus, out: &mut [u64], a: &[u64]) {
-    assert_eq!(out.len(), a.len(), "slice lengths");
-    let done = match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the lengths are equal.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::slices::reduce(modulus, out, a) },
-        _ => 0,
-    };
-    portable::reduce(modulus, &mut out[done..], &a[done..]);
-}
+element_wise!(
+    /// `out = a mod q` for any words.
+    reduce(out, a)
+);
 
 /// `out = a` permuted; both have the length of the permutation.
 pub(crate) fn permute(out: &mut [u64], a: &[u64], permutation: &EvalPermutation) {
     assert!(out.len() == permutation.degree() && a.len() == permutation.degree(), "polynomial length");
-    #[cfg(target_arch = "x86_64")]
-    if has_avx512() {
-        // SAFETY: the machine has the instruction set; the lengths were checked.
-        return unsafe { avx512::sums::permute(out, a, permutation) };
-    }
-    portable::permute(out, a, permutation);
+    // SAFETY: the machine has the first backend; the lengths were checked.
+    unsafe { (Backend::available()[0].0.permute)(out, a, permutation) }
 }
 
 /// How many products of reduced factors a pair of words of [`mul_add`] holds.
 pub(crate) fn sum_capacity(modulus: &Modulus) -> u64 {
-    match modulus.backend() {
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => avx512::sums::CAPACITY,
-        _ => portable::capacity(modulus),
-    }
+    (modulus.backend().0.capacity)(modulus)
 }
 
 /// Adds products to sums kept in two words, whose meaning is the backend's.
@@ -223,39 +178,24 @@ pub(crate) fn sum_capacity(modulus: &Modulus) -> u64 {
 pub(crate) fn mul_add(modulus: &Modulus, (low, high): (&mut [u64], &mut [u64]), a: &[u64], b: &[u64]) {
     let n = low.len();
     assert!(n == high.len() && n == a.len() && n == b.len() && n.is_multiple_of(8), "slice lengths");
-    match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the lengths were checked.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::mul_add(low, high, a, b) },
-        _ => portable::mul_add(low, high, a, b),
-    }
+    // SAFETY: a modulus has a backend of this machine that serves it; the lengths were checked.
+    unsafe { (modulus.backend().0.mul_add)(low, high, a, b) }
 }
 
 /// Reduces the sums of [`mul_add`] to `out`; all of the same length, a multiple of 8.
 pub(crate) fn reduce_sum(modulus: &Modulus, out: &mut [u64], low: &[u64], high: &[u64]) {
     let n = out.len();
     assert!(n == low.len() && n == high.len() && n.is_multiple_of(8), "slice lengths");
-    match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the lengths were checked.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::reduce(modulus, out, low, high) },
-        _ => portable::reduce_sum(modulus, out, low, high),
-    }
+    // SAFETY: a modulus has a backend of this machine that serves it; the lengths were checked.
+    unsafe { (modulus.backend().0.reduce_sum)(modulus, out, low, high) }
 }
 
 /// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`; fewer than [`sum_capacity`] terms.
 pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     let n = out.len();
     assert!(a.iter().chain(b).all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
-    match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx2 => unsafe { avx2::sums::dot::<ADD>(modulus, out, a, b) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::dot::<ADD>(modulus, out, a, b) },
-        _ => portable::dot::<ADD>(modulus, out, a, b),
-    }
+    // SAFETY: a modulus has a backend of this machine that serves it; the lengths were checked.
+    unsafe { (modulus.backend().0.dot[usize::from(ADD)])(modulus, out, a, b) }
 }
 
 /// [`Modulus::add_dot_repeated`].
@@ -292,27 +232,16 @@ fn add_multiples<const ADD: bool>(
     w: &[u64],
     places: Range<usize>,
 ) {
-    match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the callers checked lengths, and that places are multiples of a vector.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx2 => unsafe { avx2::sums::combine::<ADD>(modulus, out, a, w, places) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::combine::<ADD>(modulus, out, a, w, places) },
-        _ => portable::combine::<ADD>(modulus, out, a, w, places),
-    }
+    // SAFETY: as for [`dot`]; the callers checked lengths, and that places are multiples of 8.
+    unsafe { (modulus.backend().0.combine[usize::from(ADD)])(modulus, out, a, w, places) }
 }
 
 /// `out = (sum_k floor(a[k] w[k] / 2^52) + 2^(shift-1)) / 2^shift`, rounded down, for words below `2^52`, with the kernels of `backend`.
 pub(crate) fn quotients(backend: Backend, out: &mut [u64], a: &[&[u64]], w: &[u64], shift: u32) {
     let n = out.len();
     assert!(a.iter().all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
-    match backend {
-        // SAFETY: a modulus of the caller has this backend, only where it serves; the lengths were checked, and are multiples of a vector.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::quotients(out, a, w, shift) },
-        _ => portable::quotients(out, a, w, shift),
-    }
+    // SAFETY: a backend is of this machine; the lengths were checked.
+    unsafe { (backend.0.quotients)(out, a, w, shift) }
 }
 
 /// [`Modulus::dot_permuted`]; fewer than [`sum_capacity`] terms.
@@ -327,12 +256,8 @@ pub(crate) fn dot_permuted(
     let others = [ending.added.map(|(slice, _)| slice), ending.subtracted.map(|(slice, _)| slice)];
     let mut inputs = a.iter().chain(b).copied().chain(others.into_iter().flatten());
     assert!(out.len() == n && inputs.all(|slice| slice.len() == n), "polynomial length");
-    match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::dot_permuted(modulus, out, a, b, ending) },
-        _ => step_by_step(modulus, out, a, b, ending),
-    }
+    // SAFETY: a modulus has a backend of this machine that serves it; the lengths were checked.
+    unsafe { (modulus.backend().0.dot_permuted)(modulus, out, a, b, ending) }
 }
 
 /// [`dot_permuted`] by the other operations.

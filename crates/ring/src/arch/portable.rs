@@ -2,8 +2,54 @@
 
 use std::ops::Range;
 
+use super::{Kernels, Roots, step_by_step};
 use crate::EvalPermutation;
 use crate::modulus::{Modulus, Shoup, reduce_once};
+
+/// Element by element there is nothing to do before the portable twin does it.
+pub(super) const KERNELS: Kernels = Kernels {
+    name: "Portable",
+    limit: Modulus::LIMIT,
+    capacity,
+    roots,
+    add_assign: |_, _, _| 0,
+    sub_assign: |_, _, _| 0,
+    mul_assign: |_, _, _| 0,
+    reduce: |_, _, _| 0,
+    mul_scalar: |_, _, _| 0,
+    sub_mul: |_, _, _, _| 0,
+    lift_centered: |_, _, _, _| 0,
+    permute,
+    mul_add,
+    reduce_sum,
+    dot: [dot::<false>, dot::<true>],
+    combine: [combine::<false>, combine::<true>],
+    quotients,
+    dot_permuted: step_by_step,
+};
+
+/// Roots in bit-reversed order, with `n^-1` and it times the root of the last inverse level.
+#[derive(Debug)]
+struct InOrder {
+    roots: Vec<Shoup>,
+    scale: Shoup,
+    last: Shoup,
+}
+
+/// Keeps the roots as they are.
+pub(super) fn roots(_modulus: &Modulus, roots: Vec<Shoup>, scale: Shoup, last: Shoup) -> Box<dyn Roots> {
+    Box::new(InOrder { roots, scale, last })
+}
+
+impl Roots for InOrder {
+    fn forward(&self, modulus: &Modulus, values: &mut [u64]) {
+        forward(modulus, &self.roots, values);
+    }
+
+    fn inverse(&self, modulus: &Modulus, values: &mut [u64]) {
+        inverse(modulus, &self.roots, self.scale, self.last, values);
+    }
+}
 
 /// Cooley-Tukey passes over `values`, from `[0, q)` to `[0, q)`; `roots[m + i]` belongs to block `i` of `m`.
 pub(crate) fn forward(modulus: &Modulus, roots: &[Shoup], values: &mut [u64]) {

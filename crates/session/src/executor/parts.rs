@@ -34,7 +34,7 @@ impl<'n> Parts<'n> {
 impl ModelParts for Parts<'_> {
     fn weights(&self, node: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
         let weights = self.private.zip(self.node(node)).and_then(|(network, node)| network.weights(node));
-        let weights = weights.ok_or(ProtocolError::Shape { what: "the network's weights" })?;
+        let weights = weights.ok_or(ProtocolError::WrongModel("it has no weights of this layer"))?;
         Ok(Weights { weight: weights.weight(), bias: weights.bias_of(outputs) })
     }
 
@@ -44,7 +44,7 @@ impl ModelParts for Parts<'_> {
 
     fn sources(&self, node: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
         let sources = self.node(node).and_then(|node| self.public.sources(node));
-        let sources = sources.ok_or(ProtocolError::Shape { what: "a movement of another node" })?;
+        let sources = sources.ok_or(ProtocolError::WrongModel("it moves elements otherwise"))?;
         Ok(sources.into_iter().map(|source| source.map(|source| (source.input, source.element))).collect())
     }
 }

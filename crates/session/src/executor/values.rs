@@ -54,7 +54,7 @@ impl Values {
 /// What a loop does around its steps, on one party's shares.
 ///
 /// # Errors
-/// [`ProtocolError::Shape`] if a share is not there.
+/// [`ProtocolError::WrongInput`] if a share is not there.
 pub(super) fn move_around(action: Action, inputs: &Inputs) -> Result<Value, ProtocolError> {
     let shares = inputs.shares()?;
     let places: Vec<_> = match action {
@@ -68,7 +68,7 @@ pub(super) fn move_around(action: Action, inputs: &Inputs) -> Result<Value, Prot
             };
             shares.iter().enumerate().flat_map(of).collect()
         }
-        Action::Step(_) => return Err(ProtocolError::Shape { what: "a step that is no movement" }),
+        Action::Step(_) => return Err(ProtocolError::WrongModel("a step moves no elements")),
     };
     Ok(Value::Shared(Share::gather(&shares, &places)?))
 }

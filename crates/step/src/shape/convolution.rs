@@ -64,22 +64,22 @@ impl Convolution {
     /// Height and width of the output.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if a dimension is zero, the kernel exceeds the padded image, or the channels do not divide
+    /// [`ProtocolError::Parameters`] if a dimension is zero, the kernel exceeds the padded image, or the channels do not divide
     /// into the groups.
     pub fn output_image(&self) -> Result<[usize; 2]> {
         let sizes = [self.image, self.kernel, self.strides, self.dilations];
         let counts = [self.in_channels, self.out_channels, self.groups];
         let divides = |channels: usize| channels.is_multiple_of(self.groups);
-        if sizes.as_flattened().iter().chain(&counts).any(|size| *size == 0)
-            || !divides(self.in_channels)
-            || !divides(self.out_channels)
-        {
-            return Err(ProtocolError::Shape { what: "convolution" });
-        }
+        ProtocolError::refuse_if(
+            sizes.as_flattened().iter().chain(&counts).any(|size| *size == 0)
+                || !divides(self.in_channels)
+                || !divides(self.out_channels),
+            "convolution",
+        )?;
         let mut output = [0; 2];
         for (axis, reach) in self.reach().into_iter().enumerate() {
             let padded = self.image[axis] + self.pads[axis] + self.pads[axis + 2];
-            let room = padded.checked_sub(reach).ok_or(ProtocolError::Shape { what: "convolution" })?;
+            let room = padded.checked_sub(reach).ok_or(ProtocolError::Parameters("convolution"))?;
             output[axis] = room / self.strides[axis] + 1;
         }
         Ok(output)
@@ -109,12 +109,11 @@ impl Convolution {
     /// The convolution itself, in the clear and without reduction: the twin of every private kernel.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the lengths do not fit the shape.
+    /// [`ProtocolError::Length`] if the lengths do not fit the shape.
     pub fn apply(&self, weights: &[i64], input: &[i64]) -> Result<Vec<i64>> {
         let [height, width] = self.output_image()?;
-        if weights.len() != self.weights() || input.len() != self.inputs() {
-            return Err(ProtocolError::Shape { what: "convolution operands" });
-        }
+        ProtocolError::check_length("weights of a convolution", self.weights(), weights.len())?;
+        ProtocolError::check_length("inputs of a convolution", self.inputs(), input.len())?;
         let mut output = Vec::with_capacity(self.out_channels * height * width);
         for channel in 0..self.out_channels {
             for y in 0..height {

@@ -71,7 +71,7 @@ impl Windows {
     /// For each output element, the indices of the input elements in its window, in row-major order.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if a size is zero, or a window is larger than the padded image or may lie in padding alone.
+    /// [`ProtocolError::Parameters`] if a size is zero, or a window is larger than the padded image or may lie in padding alone.
     pub fn groups(&self) -> Result<Vec<Vec<usize>>> {
         let [rows, columns] = [self.axis(0)?, self.axis(1)?];
         let [height, width] = self.image;
@@ -119,9 +119,10 @@ impl Windows {
         let (size, kernel, stride) = (self.image[axis], self.kernel[axis], self.strides[axis]);
         let (before, after) = (self.pads[axis], self.pads[axis + 2]);
         let positive = size != 0 && kernel != 0 && stride != 0 && self.channels != 0;
-        if !positive || before >= kernel || after >= kernel || kernel > size + before + after {
-            return Err(ProtocolError::Shape { what: "pooling windows" });
-        }
+        ProtocolError::refuse_if(
+            !positive || before >= kernel || after >= kernel || kernel > size + before + after,
+            "pooling windows",
+        )?;
         Ok((size + before + after - kernel) / stride + 1)
     }
 

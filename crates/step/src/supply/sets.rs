@@ -24,10 +24,9 @@ impl Sets {
     /// The parameters of a set.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if no linear layer uses the set.
+    /// [`ProtocolError::NotSetUp`] if no linear layer uses the set.
     pub fn get(&self, set: ParameterSet) -> Result<&Parameters> {
-        let built =
-            self.0.get(&set).ok_or(ProtocolError::Shape { what: "a parameter set of linear layers" })?;
+        let built = self.0.get(&set).ok_or(ProtocolError::NotSetUp("the step's parameter set"))?;
         if let Some(parameters) = built.get() {
             return Ok(parameters);
         }

@@ -88,10 +88,10 @@ impl Transfers {
     /// The salt of which the client has drawn a part: a hash of both parties' parts, as good as random while one of them is.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] without [`Self::setup_with_salt`].
+    /// [`ProtocolError::NotSetUp`] without [`Self::setup_with_salt`].
     pub fn key_salt(&self, of_client: Block) -> Result<Block> {
         let of_server =
-            self.key_salt.ok_or(ProtocolError::Shape { what: "the server's salt of comparison keys" })?;
+            self.key_salt.ok_or(ProtocolError::NotSetUp("the server's salt of comparison keys"))?;
         let hash = Sha256::new_with_prefix("lanner comparison keys v1").chain_update(of_server.to_bytes());
         let salt = hash.chain_update(of_client.to_bytes()).finalize();
         Ok(Block::from_bytes(std::array::from_fn(|byte| salt[byte])))

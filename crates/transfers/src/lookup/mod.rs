@@ -80,9 +80,9 @@ impl Table {
     /// Of columns of as many entries, `2^place_bits`, each with the bits of its entries.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there is none or too many of something.
+    /// [`ProtocolError::Parameters`] if there is none or too many of something.
     pub fn new(place_bits: u32, columns: Vec<(u32, Vec<u64>)>) -> Result<Self> {
-        let refuse = Err(ProtocolError::Shape { what: "the table of a lookup" });
+        let refuse = Err(ProtocolError::Parameters("the table of a lookup"));
         let fits =
             |(bits, entries): &(u32, Vec<u64>)| (1..=62).contains(bits) && entries.len() == 1 << place_bits;
         if !(1..=MAX_PLACE_BITS).contains(&place_bits)

@@ -9,9 +9,9 @@ use super::Precision;
 /// What a softmax of these scores, each unit of which stands for `scale`, gives over a ring of `bits` bits: the same in every run.
 ///
 /// # Errors
-/// As [`Precision::new`]; [`ProtocolError::Shape`] for a score beyond 64 bits.
+/// As [`Precision::new`]; [`ProtocolError::Parameters`] for a score beyond 64 bits.
 pub fn likeliest<S: Copy + TryInto<i64>>(scores: &[S], digits: u32, scale: f64, bits: u32) -> Result<Likely> {
-    let small = |score: &S| (*score).try_into().map_err(|_| ProtocolError::Shape { what: "a score" });
+    let small = |score: &S| (*score).try_into().map_err(|_| ProtocolError::Parameters("a score"));
     let scores = scores.iter().map(small).collect::<Result<Vec<i64>, _>>()?;
     let precision = Precision::new(scores.len(), digits, scale, bits)?;
     let exponential = precision.exponential()?;

@@ -41,10 +41,10 @@ impl Precision {
     /// The widths for scores of `bits` bits, each unit of which stands for `scale`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are 2 to [`MAX_CLASSES`] classes, 1 to [`MAX_DIGITS`] digits and 2 to 64 bits, and unless the scale
+    /// [`ProtocolError::Parameters`] unless there are 2 to [`MAX_CLASSES`] classes, 1 to [`MAX_DIGITS`] digits and 2 to 64 bits, and unless the scale
     /// is positive and finite.
     pub fn new(classes: usize, digits: u32, scale: f64, bits: u32) -> Result<Self> {
-        let unfit = |what| Err(ProtocolError::Shape { what });
+        let unfit = |what| Err(ProtocolError::Parameters(what));
         if !(2..=MAX_CLASSES).contains(&classes) {
             return unfit("classes of a softmax");
         }

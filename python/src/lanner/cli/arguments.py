@@ -21,7 +21,7 @@ from lanner.progress import SetUpWatch
 from lanner.trust import Trust, parse_address
 
 #: What holds inputs, for help texts.
-KINDS = "a .npy, .npz, .csv, .png or .jpg file, or a folder of such files"
+KINDS = "a .npy, .npz, .json, .csv, .png or .jpg file, or a folder of such files"
 
 
 def add_csv_option(parser: argparse.ArgumentParser) -> None:
@@ -111,9 +111,14 @@ def read_limits(options: argparse.Namespace) -> LimitKeywords:
     return LimitKeywords(max_memory=options.max_memory, max_seconds=options.max_seconds)
 
 
-def add_output_name(parser: argparse.ArgumentParser) -> None:
-    """Which output of an ONNX file is meant."""
-    add_flag(parser, "output_name", OPTIONS["output_name"])
+#: The options that decide what of an ONNX file is accepted.
+ACCEPTING = ("output", "output_name", "shape", "fix")
+
+
+def add_accepting_options(parser: argparse.ArgumentParser) -> None:
+    """The options that decide what of an ONNX file is accepted; None where they are not given."""
+    for name in ACCEPTING:
+        add_flag(parser, name, OPTIONS[name])
 
 
 def add_protocol_options(parser: argparse.ArgumentParser) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lanner.cli.arguments import csv_header
 from lanner.errors import MisuseError
 from lanner.extras import require
 from lanner.images import ImageDescription
-from lanner.inputs import NUMPY, load_array, read_sources, stack_sources
+from lanner.inputs import NUMPY, Arrays, load_arrays, read_sources, stack_sources
 from lanner.manifest import InputDescription
+from lanner.model import input_of
 
 
 def require_calibration(options: argparse.Namespace, command: str) -> None:
@@ -27,11 +25,12 @@ def require_calibration(options: argparse.Namespace, command: str) -> None:
         raise MisuseError("--calibration is missing", where=command, fix=fix)
 
 
-def load_calibration(source: Path, options: argparse.Namespace) -> NDArray[np.float32]:
+def load_calibration(source: Path, options: argparse.Namespace) -> Arrays:
     """Read typical samples of the ONNX model that the options name: an array, rows, pictures, or a folder.
 
     Returns:
-        Shape (n, *sample), or that of the array in the file, which is checked when the model is compiled.
+        Shape (n, *sample), or what is in the file, arrays by name where it has several, which is checked when the model
+        is compiled.
 
     Raises:
         InputError: If they cannot be read, or do not fit the model's input.
@@ -40,7 +39,7 @@ def load_calibration(source: Path, options: argparse.Namespace) -> NDArray[np.fl
     """
     header = csv_header(options, source, getattr(options, "input", None))
     if source.suffix.lower() in NUMPY and not source.is_dir():
-        return load_array(source)
+        return _unnamed(load_arrays(source))
     sources = read_sources([source], header)
     image = None if options.image is None else ImageDescription.read(options.image)
     picture = next((each.path for each in sources if each.values is None), None)
@@ -48,15 +47,27 @@ def load_calibration(source: Path, options: argparse.Namespace) -> NDArray[np.fl
         raise MisuseError(
             "nothing says how a picture becomes an input", where=str(picture), fix="give --image; see README.md"
         )
-    shape = _input_shape(options)
+    if len(sources) == 1 and source.suffix.lower() == ".json" and sources[0].values is not None:
+        return _unnamed(sources[0].values)
+    entry = _input(options)
     if image is not None:
-        image.check_shape(shape)
-    return stack_sources(sources, InputDescription("calibration", shape), image, options.model.name)
+        image.check_shape(entry.shape)
+    if entry.named:
+        # What is made of a row is made of it when the model is compiled.
+        entry = InputDescription("calibration", entry.named[0].shape)
+    return stack_sources(sources, entry, image, options.model.name)
 
 
-def _input_shape(options: argparse.Namespace) -> tuple[int, ...]:
-    """The shape of one sample: rows and pictures say nothing of it."""
+def _unnamed(arrays: Arrays) -> Arrays:
+    """The samples of a file that has nothing but `x`."""
+    return arrays["x"] if isinstance(arrays, dict) and list(arrays) == ["x"] else arrays
+
+
+def _input(options: argparse.Namespace) -> InputDescription:
+    """What a sample is: rows and pictures say nothing of its shape."""
     require("onnx", "compiling")
-    from lanner.onnx import import_model
+    from lanner.onnx import Frame, import_model
 
-    return import_model(options.model, options.output, options.output_name).input_shape
+    return input_of(
+        import_model(options.model, options.output, Frame.of(options.shape, options.fix, options.output_name))
+    )

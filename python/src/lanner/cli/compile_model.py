@@ -26,6 +26,7 @@ from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
 from lanner.cli.written import Written
 from lanner.errors import InputError, MisuseError
+from lanner.inputs import Arrays
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
@@ -95,7 +96,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def compile_file(
     options: argparse.Namespace,
-    samples: NDArray[np.float32],
+    samples: Arrays,
     source: Path,
     name: str,
     advance: Advance,
@@ -175,10 +176,10 @@ def warn_of_digits(model: Model, agreement: dict[str, Any], output: Output) -> N
         )
 
 
-def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:
+def compare(model: Model, samples: Arrays) -> dict[str, Any]:
     """How the fixed-point network's results compare with the float reference's; None of what it does not tell."""
     exact, (integers, _) = model.predict_float(samples), model.predict_integers(samples)
-    fixed = integers / np.float64(model.logits_scale)
+    fixed = model.reals(integers)
     entry = model.manifest
     told = "value" if entry.is_map and entry.output == "logits" else entry.output
     labels = [labels_of(scores, told) for scores in (exact, fixed)]

@@ -7,9 +7,6 @@ from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lanner.capacity import Fits, Machine
 from lanner.cli.arguments import (
     add_compile_options,
@@ -27,6 +24,7 @@ from lanner.cli.written import Written
 from lanner.client import DEFAULT_TIMEOUT
 from lanner.errors import LannerError, MisuseError, ModelError
 from lanner.estimate import Estimate, PhaseEstimate, estimate
+from lanner.inputs import Arrays
 from lanner.kernel_times import KernelTimes, measured_times
 from lanner.limits import parse_bytes
 from lanner.manifest import Manifest
@@ -139,9 +137,7 @@ def _manifest(options: Namespace) -> Manifest:
     return load(options.model, **read_limits(options)).manifest
 
 
-def _compiled(
-    options: Namespace, mode: str | None, samples: NDArray[np.float32], network: Network, output: Output
-) -> Estimate:
+def _compiled(options: Namespace, mode: str | None, samples: Arrays, network: Network, output: Output) -> Estimate:
     """What the ONNX file becomes in a mode takes."""
     chosen = Namespace(**{**vars(options), "mode": mode})
     with output.progress(f"compiling {options.model.name}") as advance:

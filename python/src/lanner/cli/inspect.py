@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lanner.cli.arguments import add_limit_options, add_output_name, read_limits
+from lanner.cli.arguments import ACCEPTING, add_accepting_options, add_limit_options, read_limits
 from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.inspect_onnx import inspect_onnx
 from lanner.cli.labelled import Labelled, add_data_options, check_limit, read_labelled
@@ -33,7 +33,7 @@ HELP = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
-    add_output_name(parser)
+    add_accepting_options(parser)
     add_html_option(parser)
     add_data_options(parser, required=False, measured="; measure what accuracy each number of --bits leaves on them")
     add_bits_options(parser, f" (default: {BITS[0]}..{BITS[-1]})")
@@ -47,7 +47,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
             if getattr(options, name) is not None:
                 option = f"--{name.replace('_', '-')}"
                 raise MisuseError("a network that is not compiled has no report", where=option, fix="compile it")
-        return inspect_onnx(options.model, options.output_name, read_limits(options), output)
+        return inspect_onnx(options, read_limits(options), output)
+    for name in ACCEPTING:
+        if getattr(options, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise MisuseError("a compiled model has it decided already", where=option, fix="leave it out")
     _check_data(options)
     check_page(options)
     model = load(options.model, **read_limits(options))

@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import itertools
 import json
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import LimitKeywords
 from lanner.cli.output import Output
 from lanner.errors import ModelError, Refusal, native_errors
 from lanner.extras import require
+from lanner.named import NamedInput
 from lanner.options import CompileOptions
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
 
 
-def inspect_onnx(path: Path, output_name: str | None, limits: LimitKeywords, output: Output) -> int:
+def inspect_onnx(options: Namespace, limits: LimitKeywords, output: Output) -> int:
     """Show an ONNX file; the exit code is 0 if it can be compiled as far as is known without samples, 3 if not.
+
+    `options` are those of `add_accepting_options`, and the file.
 
     Raises:
         MisuseError: If the package onnx is not installed, or the file has no output of that name.
         ModelError: If the file cannot be read.
     """
     require("onnx", "inspecting an ONNX model")
-    from lanner.onnx import survey_file
+    from lanner.onnx import Frame, survey_file
 
+    path, frame = options.model, Frame.of(options.shape, options.fix, options.output_name)
     # Any network may reveal its scores.
-    survey = survey_file(path, _POLICY, output_name)
-    reasons = survey.reasons if survey.model is None else _native_reasons(survey.model, limits)
+    policy = options.output or ("value" if len(frame.outputs) > 1 else _POLICY)
+    survey = survey_file(path, policy, frame)
+    reasons = survey.reasons if survey.model is None else _native_reasons(survey.model, policy, limits)
     share = survey.share
     shown = {} if survey.model is None else _show_model(survey.model, output)
     if reasons:
@@ -45,11 +50,11 @@ def inspect_onnx(path: Path, output_name: str | None, limits: LimitKeywords, out
     return ModelError.exit_code if reasons else 0
 
 
-def _native_reasons(model: ImportedModel, limits: LimitKeywords) -> Sequence[Refusal]:
+def _native_reasons(model: ImportedModel, policy: str, limits: LimitKeywords) -> Sequence[Refusal]:
     """What fixed point does not have of a lowered model, or what of its sizes is beyond the limits."""
     from lanner.onnx import check_graph
 
-    options = CompileOptions(name=model.name, output=_POLICY, **limits)
+    options = CompileOptions(name=model.name, output=policy, **limits)
     try:
         with native_errors(model.name):
             return check_graph(model.graph, options.document()).reasons
@@ -64,13 +69,16 @@ _POLICY = "logits"
 def _show_model(model: ImportedModel, output: Output) -> dict[str, Any]:
     nodes: Sequence[Mapping[str, Any]] = json.loads(model.graph.document)["nodes"]
     parameters = sum(tensor.size for tensor in model.graph.tensors.values())
-    output.say(f"input {model.input_name} {model.input_shape}, outputs {model.graph.output_shape}")
+    for entry in model.entries:
+        output.say(f"input {entry.named.name} {_described(entry.named)}")
+    output.say(f"outputs {model.graph.output_shape}")
     output.table(("operator", "count"), sorted(model.operators.items()))
     rows = [(node["name"], _operator(node), _inputs(node), _attributes(node)) for node in nodes]
     output.table(("node", "lowered to", "inputs", "attributes"), rows)
     output.say(f"{parameters} parameters")
     return {
         "input": {"name": model.input_name, "shape": list(model.input_shape)},
+        "inputs": [entry.named.document() for entry in model.entries],
         "output": {"shape": list(model.graph.output_shape)},
         "operators": dict(sorted(model.operators.items())),
         "parameters": parameters,
@@ -79,6 +87,13 @@ def _show_model(model: ImportedModel, output: Output) -> dict[str, Any]:
             for row, node in zip(rows, nodes, strict=True)
         ],
     }
+
+
+def _described(named: NamedInput) -> str:
+    """The shape of one sample's, and what its elements are where they are no floats."""
+    if named.choices is not None:
+        return f"{named.shape}, whole numbers from 0 to {named.choices - 1}"
+    return f"{named.shape}" if named.datatype == "FP32" else f"{named.shape}, whole numbers"
 
 
 def _operator(node: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lanner.errors import InputError, MisuseError
 from lanner.evaluation import Task, task_of
-from lanner.inputs import as_batch, load_array, load_truth
+from lanner.inputs import as_batch, load_arrays, load_truth
 from lanner.model import Model
 from lanner.wording import counted
 
@@ -58,7 +58,7 @@ def read_labelled(options: argparse.Namespace, model: Model) -> Labelled:
         InputError: If they do not fit the model, or what is true of them does not.
     """
     path: Path = options.data
-    x, y = as_batch(load_array(path, "x"), model.manifest.input, f"{path}, x"), load_truth(path)
+    x, y = as_batch(load_arrays(path), model.manifest.input, str(path)), load_truth(path)
     if len(x) != len(y):
         raise InputError(
             f"it has {counted(len(x), 'sample')} and {counted(len(y), 'label')}",

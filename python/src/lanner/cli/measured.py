@@ -33,7 +33,7 @@ def saturating_of(model: Model, x: NDArray[np.float32]) -> tuple[NDArray[np.int6
 
 def as_results(integers: NDArray[np.int64], model: Model) -> NDArray[np.float64]:
     """Integer logits as reals."""
-    return integers / np.float64(model.logits_scale)
+    return model.reals(integers)
 
 
 def document_of(task: Task, results: Results) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from lanner.cli.output import Output
 from lanner.cli.prepare import keep
 from lanner.client import Client
 from lanner.errors import MisuseError
+from lanner.heads import is_map
 from lanner.inputs import Sample, each_sample, files_of, fit_sources, read_sources
 from lanner.prediction import Prediction
 from lanner.state import state_directory, state_path
@@ -153,10 +155,18 @@ def _result_of(prediction: Prediction) -> dict[str, object]:
         "classes": _joined(prediction.class_names),
         "probability": prediction.probability,
         "best": _joined(prediction.top),
-        "logits": _numbers(prediction.logits, prediction.shape),
-        "values": _numbers(prediction.values, prediction.shape),
+        "logits": _named(prediction.logits, prediction.shape),
+        "values": _named(prediction.values, prediction.shape),
         "saturated": _counted(prediction.saturated),
     }
+
+
+def _named(values: Sequence[float] | Mapping[str, Sequence[float]] | None, shape: Any) -> str | None:  # noqa: ANN401
+    """Values, of several outputs each behind its name; those of a map as its shape and range."""
+    if not isinstance(values, Mapping):
+        return _numbers(values, shape)
+    told = {name: _numbers(each, shape[name] if is_map(shape[name]) else None) for name, each in values.items()}
+    return "\n".join(f"{name}: {each}" for name, each in told.items())
 
 
 def _numbers(numbers: Sequence[float] | None, shape: Sequence[int] | None) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 from lanner.cli.output import TEXT_WIDTH, Output, size
 from lanner.cli.repeated import together
 from lanner.manifest import InputDescription, Manifest
+from lanner.named import NamedInput
 from lanner.wording import counted
 
 #: Names of the parts of the report's ``leakage`` for people.
@@ -78,13 +79,24 @@ def policy_of(manifest: Manifest) -> str:
 
 
 def input_of(entry: InputDescription) -> str:
-    """An input's name, shape and accepted range."""
+    """An input's name, shape and accepted range, or those of each of several."""
+    if entry.named:
+        return ", ".join(_described(each, entry) for each in entry.named)
     values = (
         f"values from {entry.low:.4g} to {entry.high:.4g}"
         if entry.features is None
         else "each feature in its own range"
     )
     return f"{entry.name} {entry.shape}, {values}"
+
+
+def _described(named: NamedInput, entry: InputDescription) -> str:
+    if named.choices is not None:
+        return f"{named.name} {named.shape} of whole numbers from 0 to {named.choices - 1}"
+    if entry.features is not None:
+        return f"{named.name} {named.shape}"
+    low, high = entry.low / named.factor, entry.high / named.factor
+    return f"{named.name} {named.shape} with values from {low:.4g} to {high:.4g}"
 
 
 def show_known(report: Mapping[str, Any], output: Output) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from lanner.cli.written import Written
 from lanner.curve import SIZE, Point, draw_curve, read_bits
 from lanner.errors import MisuseError
 from lanner.evaluation import Results, Task
-from lanner.inputs import NUMPY, as_batch, load_array, read_sources, stack_sources
+from lanner.inputs import NUMPY, as_batch, load_arrays, read_sources, stack_sources
 from lanner.model import Model
 from lanner.plots import check_plots, figure
 from lanner.ray.cluster import cluster
@@ -189,7 +189,7 @@ def _calibration_of(options: argparse.Namespace, model: Model) -> NDArray[np.flo
     source, entry = options.calibration, model.manifest.input
     header = csv_header(options, source)
     if source.suffix.lower() in NUMPY and not source.is_dir():
-        return as_batch(load_array(source), entry, str(source))
+        return as_batch(load_arrays(source), entry, str(source))
     return stack_sources(read_sources([source], header), entry, model.manifest.image, model.name)
 
 

@@ -1,4 +1,4 @@
-"""The gateway's application: the routes of the Open Inference Protocol v2, and its metrics."""
+"""The gateway's application: the routes of the Open Inference Protocol v2, those of v1, and its metrics."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from lanner.gateway.guard import Guard
 from lanner.gateway.outputs import check_outputs, outputs_of, response
 from lanner.gateway.page import add_page
 from lanner.gateway.requests import InferenceRequest
-from lanner.gateway.service import VERSION, Service, body_limit, check_count, predict
+from lanner.gateway.service import VERSION, Service, body_limit, predict_all, samples_of
 from lanner.gateway.sessions import ServedModel
-from lanner.inputs import as_batch, check_range
+from lanner.gateway.v1 import add_v1
 from lanner.manifest import Manifest
+from lanner.named import NamedInput
 from lanner.telemetry.exposition import exposition
 from lanner.telemetry.records import Listener
 
@@ -46,6 +47,7 @@ def make_app(service: Service, guard: Guard, registry: CollectorRegistry, listen
     _add_server(app, service)
     for path in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
         _add_model(app, service, path)
+    add_v1(app, service)
     _add_metrics(app, registry)
     add_page(app, service)
     return Front(app, guard, listeners)
@@ -92,7 +94,7 @@ def _add_model(app: FastAPI, service: Service, path: str) -> None:
             length = request.headers.get("inference-header-content-length")
             # Many numbers as text take a while, in which others must be answered.
             asked, samples = await asyncio.to_thread(_read, body, length, model.manifest)
-            answer = await predict(request, model, lambda: samples)
+            answer = await predict_all(request, model, samples)
         content, json_bytes = response(asked, name, version, model.manifest, answer)
         if json_bytes is None:
             return Response(content, media_type="application/json")
@@ -110,23 +112,17 @@ async def _check_ready(model: ServedModel) -> None:
 def _read(body: bytes, header_length: str | None, manifest: Manifest) -> tuple[InferenceRequest, NDArray[np.float32]]:
     """A request and its samples, where every part of it fits the model."""
     asked = InferenceRequest.parse(body, header_length)
-    entry = manifest.input
-    if asked.input_name != entry.name:
-        raise Refused(400, f"the model has no input {asked.input_name!r} but {entry.name!r}")
     check_outputs(asked.outputs or (), manifest)
-    where = f"input {entry.name!r}"
-    samples = check_count(as_batch(asked.values, entry, where), manifest)
-    check_range(samples, entry, where)
-    return asked, samples
+    return asked, samples_of(asked.arrays, manifest)
 
 
 def _metadata(model: ServedModel) -> dict[str, Any]:
     manifest = model.manifest
-    entry = {"name": manifest.input.name, "datatype": "FP32", "shape": [-1, *manifest.input.shape]}
+    named = manifest.input.named or (NamedInput(manifest.input.name, "FP32", manifest.input.shape),)
     return {
         "name": model.name,
         "versions": [VERSION],
         "platform": f"lanner_{manifest.mode}",
-        "inputs": [entry],
+        "inputs": [{"name": each.name, "datatype": each.datatype, "shape": [-1, *each.shape]} for each in named],
         "outputs": [output.document() for output in outputs_of(manifest)],
     }

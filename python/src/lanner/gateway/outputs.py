@@ -53,6 +53,8 @@ def _results_of(manifest: Manifest) -> tuple[OutputDescription, ...]:
         return (OutputDescription("probability", "FP64", ranked=True), label, *named)
     if "top-k" in policy:
         return (OutputDescription("top", "INT64", (int(policy["top-k"]["k"]),), ranked=True), label, *named)
+    if manifest.outputs:
+        return tuple(OutputDescription(output.name, "FP64", output.shape) for output in manifest.outputs)
     if policy in ("logits", "value") and manifest.is_map:
         return (OutputDescription("logits" if policy == "logits" else "values", "FP64", manifest.output_shape),)
     if policy == "logits":
@@ -67,6 +69,12 @@ def _results_of(manifest: Manifest) -> tuple[OutputDescription, ...]:
 def _scores(manifest: Manifest) -> int:
     """How many scores or quantities the network ends in."""
     return math.prod(manifest.document["network"]["nodes"][-1]["shape"])
+
+
+def tensors(manifest: Manifest, answer: Answer) -> list[Tensor]:
+    """Everything that a policy reveals of predictions."""
+    wanted = (WantedOutput(each.name, None, False) for each in outputs_of(manifest))
+    return [_tensor(output, manifest, answer.predictions) for output in wanted]
 
 
 def check_outputs(wanted: Sequence[WantedOutput], manifest: Manifest) -> None:
@@ -147,6 +155,10 @@ def _tensor(output: WantedOutput, manifest: Manifest, predictions: Sequence[Pred
     if output.classification is not None:
         return _classification(output, manifest, predictions)
     datatype = next(each.datatype for each in outputs_of(manifest) if each.name == output.name)
+    named = next((each for each in manifest.outputs if each.name == output.name), None)
+    if named is not None:
+        of_each = [each.values[output.name] for each in predictions if isinstance(each.values, dict)]
+        return Tensor(output.name, datatype, np.array(of_each, np.float64).reshape(len(of_each), *named.shape))
     rows: list[object] = [getattr(prediction, output.name) for prediction in predictions]
     if output.name == "labels":
         rows = [[index in (each.labels or ()) for index in range(_scores(manifest))] for each in predictions]

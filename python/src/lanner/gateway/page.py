@@ -18,6 +18,7 @@ from lanner.gateway.errors import Refused
 from lanner.gateway.outputs import costs
 from lanner.gateway.service import Service, body_limit, predict
 from lanner.gateway.sessions import Answer, Progress, ServedModel
+from lanner.inputs import own_shape
 from lanner.manifest import Manifest
 from lanner.uploads import read_upload
 
@@ -86,8 +87,9 @@ def _described(model: ServedModel) -> dict[str, Any]:
         "mode": manifest.mode,
         "output": manifest.output,
         "commitment": manifest.commitment,
-        "shape": manifest.input.shape,
-        "values": math.prod(manifest.input.shape),
+        "shape": own_shape(manifest.input),
+        "values": math.prod(own_shape(manifest.input)),
+        "inputs": [entry.document() for entry in manifest.input.named],
         "image": image,
         "classes": manifest.classes,
     }

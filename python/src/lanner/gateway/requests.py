@@ -38,15 +38,13 @@ class InferenceRequest:
 
     Attributes:
         identity: What the caller named it, or None.
-        input_name: The input's name.
-        values: The input in the shape that the request gave it.
+        arrays: The inputs by name, each in the shape that the request gave it.
         outputs: What is asked for; None for every output of the model.
         binary: Whether all outputs' data is to follow the JSON, where none is asked for by name.
     """
 
     identity: str | None
-    input_name: str
-    values: NDArray[np.float32]
+    arrays: Mapping[str, NDArray[np.float32]]
     outputs: tuple[WantedOutput, ...] | None
     binary: bool
 
@@ -69,11 +67,11 @@ class InferenceRequest:
             raise Refused(400, f"`id` must be text of at most {_MAX_ID} characters")
         parameters = _mapping(document.get("parameters", {}), "`parameters`")
         by_default = _flag(parameters, "binary_data_output", "`parameters`", default=False)
-        name, values = _input(_listed(document, "inputs"), binary)
+        arrays = _inputs(_listed(document, "inputs"), binary)
         outputs = None
         if document.get("outputs"):
             outputs = tuple(_wanted(entry, by_default) for entry in _listed(document, "outputs"))
-        return cls(identity, name, values, outputs, by_default)
+        return cls(identity, arrays, outputs, by_default)
 
 
 def _split(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
@@ -92,18 +90,30 @@ def _parsed(text: bytes) -> Mapping[str, Any]:
     return _mapping(document, "the request")
 
 
-def _input(entries: Sequence[Any], binary: bytes) -> tuple[str, NDArray[np.float32]]:
-    if len(entries) != 1:
-        raise Refused(400, f"there are {len(entries)} inputs; a model takes one")
-    entry = _mapping(entries[0], "the input")
-    size = _mapping(entry.get("parameters", {}), "the input's `parameters`").get("binary_data_size")
-    if size is None and binary:
-        raise Refused(400, "data follows the JSON, and the input's `binary_data_size` is not there to say whose it is")
-    if size is not None and (type(size) is not int or size != len(binary)):
-        raise Refused(400, f"`binary_data_size` is {size!r}, and {len(binary)} bytes follow the JSON")
-    if size is not None and "data" in entry:
-        raise Refused(400, "the input has both `data` and `binary_data_size`; give one of them")
-    return str(entry.get("name")), read_tensor(entry, None if size is None else binary)
+def _inputs(entries: Sequence[Any], binary: bytes) -> dict[str, NDArray[np.float32]]:
+    if not entries:
+        raise Refused(400, "there are no inputs")
+    arrays, start = dict[str, NDArray[np.float32]](), 0
+    mappings = [_mapping(entry, "an input") for entry in entries]
+    sizes = [
+        _mapping(entry.get("parameters", {}), "an input's `parameters`").get("binary_data_size") for entry in mappings
+    ]
+    if binary and all(size is None for size in sizes):
+        raise Refused(400, "data follows the JSON, and no input's `binary_data_size` is there to say whose it is")
+    for entry, size in zip(mappings, sizes, strict=True):
+        name = str(entry.get("name"))
+        if size is not None and (type(size) is not int or not 0 <= size <= len(binary) - start):
+            raise Refused(400, f"`binary_data_size` is {size!r}, and {len(binary) - start} bytes follow")
+        if size is not None and "data" in entry:
+            raise Refused(400, f"input {name!r} has both `data` and `binary_data_size`; give one of them")
+        if name in arrays:
+            raise Refused(400, f"input {name!r} is there twice")
+        data = None if size is None else binary[start : start + size]
+        start += size or 0
+        arrays[name] = read_tensor(entry, data)
+    if start != len(binary):
+        raise Refused(400, f"{len(binary) - start} bytes of data follow that are no input's")
+    return arrays
 
 
 def _wanted(entry: Any, by_default: bool) -> WantedOutput:  # noqa: ANN401 - parsed here

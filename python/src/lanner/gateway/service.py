@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from fastapi import Request
@@ -15,6 +16,7 @@ from lanner.gateway.admission import Admission
 from lanner.gateway.errors import Refused
 from lanner.gateway.outputs import costs
 from lanner.gateway.sessions import Answer, ServedModel
+from lanner.inputs import as_batch, check_range
 from lanner.manifest import Manifest
 from lanner.telemetry.records import Work
 
@@ -22,7 +24,10 @@ from lanner.telemetry.records import Work
 VERSION = "1"
 
 #: The most samples of a request, unless one request to the server holds more.
-MAX_SAMPLES = 16
+MAX_SAMPLES = 1024
+
+#: How many of them are predicted before other callers have their turn, unless one request to the server holds more.
+TURN = 16
 
 #: The most bytes of a number as text, with what separates it from the next; and of all else in a request.
 _NUMBER_BYTES, _OTHER_BYTES = 32, 1 << 16
@@ -66,6 +71,46 @@ async def predict(
     answer = await asyncio.wrap_future(model.predict(read, ticket))
     request.state.work = _work(answer, model.manifest)
     return answer
+
+
+async def predict_all(request: Request, model: ServedModel, samples: NDArray[np.float32]) -> Answer:
+    """Predict samples, some at a time, so that other callers have their turns in between."""
+    turn = max(TURN, model.manifest.batch)
+    parts = [
+        await predict(request, model, partial(_part, samples, start, turn)) for start in range(0, len(samples), turn)
+    ]
+    answer = Answer(
+        [replace(each, index=index) for index, each in enumerate(each for part in parts for each in part.predictions)],
+        any(part.opened for part in parts),
+        sum(part.seconds for part in parts),
+        max((part.longest_sent for part in parts), key=lambda sent: sent.length),
+    )
+    request.state.work = _work(answer, model.manifest)
+    return answer
+
+
+def _part(samples: NDArray[np.float32], start: int, count: int) -> NDArray[np.float32]:
+    return samples[start : start + count]
+
+
+def samples_of(arrays: Mapping[str, NDArray[np.float32]], manifest: Manifest) -> NDArray[np.float32]:
+    """The inputs of a request as samples, where they fit the model.
+
+    Raises:
+        Refused: If they are others than the model's, or too many samples.
+        InputError: If they do not fit.
+    """
+    entry = manifest.input
+    names = [each.name for each in entry.named] or [entry.name]
+    unknown = next((name for name in arrays if name not in names), None)
+    if unknown is not None:
+        raise Refused(400, f"the model has no input {unknown!r} but {', '.join(map(repr, names))}")
+    if not arrays:
+        raise Refused(400, f"there are no inputs; give {', '.join(map(repr, names))}")
+    where = f"input {entry.name!r}"
+    samples = check_count(as_batch(dict(arrays) if entry.named else arrays[entry.name], entry, where), manifest)
+    check_range(samples, entry, where)
+    return samples
 
 
 def _work(answer: Answer, manifest: Manifest) -> Work:

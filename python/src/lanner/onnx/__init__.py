@@ -8,7 +8,9 @@ from __future__ import annotations
 from lanner.onnx import (
     activation,
     arithmetic,
+    attention,
     blocks,
+    choice,
     conv,
     conv_transpose,
     einsum,
@@ -27,41 +29,64 @@ from lanner.onnx import (
     shape,
     smooth,
 )
+from lanner.onnx.frame import Frame
 from lanner.onnx.graph_check import check_graph
 from lanner.onnx.load import export_torch, load_proto
 from lanner.onnx.lowering import ImportedModel, Survey, lower_model, survey_model
 
 
-def import_model(source: object, wanted: str | None = None, output_name: str | None = None) -> ImportedModel:
+def import_model(source: object, wanted: str | None = None, frame: Frame | None = None) -> ImportedModel:
     """Import a model from a path or an ``onnx.ModelProto``.
 
     Args:
         source: The path or the model.
         wanted: The output policy that its owner chose, if any.
-        output_name: The output to compute, where there are several.
+        frame: What the owner says of the file's sizes, inputs and outputs.
 
     Raises:
         ModelError: If it cannot be read, is damaged, or has not one input, or several outputs of which none is named.
         MisuseError: If there is no such output, or the policy does not go with the network's end.
         UnsupportedOpError: Naming the first node, operator and attribute that are not supported, and listing all.
     """
-    return lower_model(load_proto(source), wanted, output_name)
+    return lower_model(load_proto(source), wanted, frame)
 
 
-def survey_file(source: object, wanted: str | None = None, output_name: str | None = None) -> Survey:
+def survey_file(source: object, wanted: str | None = None, frame: Frame | None = None) -> Survey:
     """Look at every node of a model, whether it can be imported or not; the arguments are those of `import_model`.
 
     Raises:
         ModelError: If it cannot be read or is damaged.
         MisuseError: If there is no such output, or the policy does not go with the network's end.
     """
-    return survey_model(load_proto(source), wanted, output_name)
+    return survey_model(load_proto(source), wanted, frame)
 
 
-__all__ = ["ImportedModel", "Survey", "check_graph", "export_torch", "import_model", "lower_model", "survey_file"]
+__all__ = [
+    "Frame",
+    "ImportedModel",
+    "Survey",
+    "check_graph",
+    "export_torch",
+    "import_model",
+    "lower_model",
+    "survey_file",
+]
 
 #: Importing these modules registers their lowerings.
 FAMILIES = (
-    *(activation, arithmetic, blocks, conv, conv_transpose, einsum, exponentials, extremum, gemm, movement),
+    *(
+        activation,
+        arithmetic,
+        attention,
+        blocks,
+        choice,
+        conv,
+        conv_transpose,
+        einsum,
+        exponentials,
+        extremum,
+        gemm,
+        movement,
+    ),
     *(normalization, pad, pool, quantized, recurrent, reduction, resize, scikit, shape, smooth),
 )

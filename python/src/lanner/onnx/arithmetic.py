@@ -10,7 +10,7 @@ from lanner.onnx.bends import bent_sum
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.matrices import repeated_product
 from lanner.onnx.node import Node
-from lanner.onnx.operands import read_operands, shape_of_all
+from lanner.onnx.operands import add_term, read_operands, shape_of_all
 from lanner.onnx.pairing import product
 from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
@@ -32,13 +32,13 @@ def lower_mean(node: Node, graph: GraphBuilder) -> Wire:
 @lowers("Sub")
 def lower_sub(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Sub`` to sums with a negated operand; the result has the shape to which both broadcast."""
-    operands = read_operands(node, graph)
+    operands = read_operands(node, graph, unbounded=True)
     if not operands.constants:
         return _sum(graph, operands.secrets[0], graph.negate(operands.secrets[1]))
     (x,), (value,) = operands.secrets, operands.constants
     if isinstance(node.inputs[0], Wire):
-        return graph.add_constant(x, -value)
-    return graph.subtract_from(value, x)
+        return add_term(node, graph, x, -value)
+    return add_term(node, graph, graph.negate(x), value)
 
 
 @lowers("Mul")
@@ -109,8 +109,9 @@ def _sum(graph: GraphBuilder, x: Wire, y: Wire) -> Wire:
 
 
 def _total(node: Node, graph: GraphBuilder) -> Wire:
-    operands = read_operands(node, graph)
+    operands = read_operands(node, graph, unbounded=True)
     total = functools.reduce(functools.partial(_sum, graph), operands.secrets)
     if not operands.constants:
         return total
-    return graph.add_constant(total, functools.reduce(np.add, operands.constants))
+    with np.errstate(invalid="ignore", over="ignore"):
+        return add_term(node, graph, total, functools.reduce(np.add, operands.constants))

@@ -211,14 +211,14 @@ def _listed(node: Node, index: int) -> NDArray[np.generic]:
 
 
 #: Operators whose lowerings look to the place themselves.
-_OWN = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Gemm"}
+_OWN = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gemm", "GatherND", "IsNaN", "IsInf"}
 
 _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Identity", "Cast", "Dropout", "Relu", "LeakyRelu", "Abs", "Neg", "Clip"), _each_element),
     **dict.fromkeys(("HardSigmoid", "HardSwish", "ThresholdedRelu", "Sigmoid", "Tanh", "Exp", "Erf"), _each_element),
     **dict.fromkeys(("Gelu", "Swish", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Log"), _each_element),
     **dict.fromkeys(("Sqrt", "Reciprocal", "com.microsoft.Gelu", "com.microsoft.QuickGelu"), _each_element),
-    **dict.fromkeys(("Add", "Sum", "Sub", "Mul", "Div", "Mean", "Max", "Min", "PRelu", "Pow"), _operands),
+    **dict.fromkeys(("Add", "Sum", "Sub", "Mul", "Div", "Mean", "Max", "Min", "PRelu", "Pow", "Where"), _operands),
     **dict.fromkeys(("Concat", "Split", "Softmax", "LogSoftmax", "LpNormalization"), _axis),
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceMax", "ReduceMin"), _reduce),
     **dict.fromkeys(("Expand", "Tile"), _sides),

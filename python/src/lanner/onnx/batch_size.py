@@ -40,6 +40,11 @@ class BatchSize:
         # The value for `OTHER` samples; None where it cannot be computed.
         self._values: dict[str, NDArray[np.generic] | None] = {}
 
+    @property
+    def changing(self) -> Mapping[str, object]:
+        """The constants that depend on the size, by name."""
+        return self._values
+
     def follow(self, node: Node, folded: dict[str, NDArray[np.generic]]) -> None:
         """Note what of a node that is known already depends on the size."""
         asks = any(isinstance(value, Wire) for value in node.inputs)

@@ -26,7 +26,19 @@ FORMAT_VERSION = 2
 MAX_ELEMENTS = 1 << 26
 MAX_AXIS = 1 << 20
 
-__all__ = ["FORMAT_VERSION", "MAX_AXIS", "MAX_ELEMENTS", "MAX_INPUTS", "FloatGraph", "GraphBuilder", "Wire"]
+__all__ = [
+    "FORMAT_VERSION",
+    "MAX_AXIS",
+    "MAX_ELEMENTS",
+    "MAX_INPUTS",
+    "UNBOUNDED",
+    "FloatGraph",
+    "GraphBuilder",
+    "Wire",
+]
+
+#: A constant this low is a mask, as -inf is: no ring holds it, and only a softmax may read what it is added to.
+UNBOUNDED = -1e30
 
 #: How many values one node of the graph may join.
 MAX_INPUTS = 1024
@@ -87,6 +99,9 @@ class GraphBuilder:
         self._images: dict[str, Wire] = {}
         self._made: dict[str, Made] = {}
         self._moved: dict[str, Wire] = {}
+        self._unbounded: dict[str, ModelError] = {}
+        self._undefined: dict[str, NDArray[np.bool_]] = {}
+        self._leaving_out: set[str] = set()
 
     def enter(self, name: str) -> None:
         """Name the nodes added from here on after an ONNX node."""
@@ -149,6 +164,22 @@ class GraphBuilder:
         """What a wire is the smooth function `name` of; None if it is not."""
         made = self.made(x)
         return made.inputs[0] if made is not None and name in made.attributes else None
+
+    def note_unbounded(self, x: Wire, error: ModelError) -> None:
+        """Note that a wire's values are masked ones: `finish` raises the error if anything that it needs reads them."""
+        self._unbounded[self.image_name(x)] = error
+
+    def note_undefined(self, x: Wire, places: NDArray[np.bool_]) -> None:
+        """Note where a wire's values are NaN in floats: `finish` refuses what reads them."""
+        self._undefined[x.name] = places
+
+    def undefined(self, x: Wire) -> NDArray[np.bool_] | None:
+        """Where a wire's values are NaN in floats; None where they are nowhere."""
+        return self._undefined.get(x.name)
+
+    def leaves_out(self, x: Wire) -> None:
+        """Note that what makes a wire reads of another one only where that is defined."""
+        self._leaving_out.add(self.image_name(x))
 
     def elementwise(
         self,
@@ -325,19 +356,41 @@ class GraphBuilder:
         return self.add_node("MaxPool", (x,), (x.shape[0], 1, 1), attributes)
 
     def finish(self, output: Wire) -> FloatGraph:
-        """Return the graph with this wire as its output, without the nodes that it does not need."""
+        """Return the graph with this wire as its output, without the nodes that it does not need.
+
+        Raises:
+            ModelError: If one of these reads a masked value that is no score of a softmax.
+        """
         needed, nodes = {output.name}, []
         for node in reversed(self._nodes):
             if node["name"] in needed:
                 needed.update(node["inputs"])
                 nodes.append(node)
+        self._check_masked(nodes, output)
         document = {
             "format_version": FORMAT_VERSION,
             "inputs": [{"name": self.input.name, "shape": list(self.input.shape)}],
             "nodes": nodes[::-1],
             "output": output.name,
         }
-        return FloatGraph(json.dumps(document), self._tensors.by_name, output.shape)
+        used = {name for node in nodes for name in _tensors_of(node["op"])}
+        tensors = {name: tensor for name, tensor in self._tensors.by_name.items() if name in used}
+        return FloatGraph(json.dumps(document), tensors, output.shape)
+
+    def _check_masked(self, nodes: Sequence[dict[str, Any]], output: Wire) -> None:
+        """Check what `note_unbounded` and `note_undefined` noted of nodes that are needed."""
+        for node in reversed(nodes):
+            name = node["name"]
+            if name in self._unbounded:
+                raise self._unbounded[name]
+            read = [*node["inputs"], *([name] if name == output.name else [])]
+            of = next((other for other in read if other in self._undefined and name not in self._leaving_out), None)
+            if of is not None:
+                raise ModelError(
+                    "a mask hides every position of a row, whose softmax is NaN",
+                    where=f"node {of}",
+                    fix="let each row of the mask leave a position",
+                )
 
     def _move(self, operator: str, x: Wire, shape: tuple[int, ...], attributes: dict[str, Any] | None) -> Wire:
         """Add a movement of elements, once: what several nodes move alike is one value, rescaled once."""
@@ -369,3 +422,10 @@ class GraphBuilder:
             number += 1
         self._names.add(name)
         return name
+
+
+def _tensors_of(op: Any) -> list[str]:  # noqa: ANN401 - a node's operator as JSON
+    """What may be names of tensors among the members of an operator."""
+    if not isinstance(op, dict):
+        return []
+    return [value for members in op.values() for value in (members or {}).values() if isinstance(value, str)]

@@ -9,7 +9,7 @@ from lanner.errors import ModelError
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
-from lanner.onnx.window import resolve_window
+from lanner.onnx.window import Window, resolve_window
 
 
 @lowers("Conv")
@@ -25,6 +25,9 @@ def lower_conv(node: Node, graph: GraphBuilder) -> Wire:
     """
     x, weight, bias = read_kernel(node, "(out, in / group, height, width)")
     window = resolve_window(node, weight.shape[2:], x.shape[1:])
+    if _reach(window) > _FAR and node.attr("group", 1) == 1:
+        result = _by_taps(graph, graph.image(x), weight.reshape(*weight.shape[:2], *window.kernel), bias, window)
+        return graph.rows(result) if len(x.shape) == 2 else result
     attributes = {
         "strides": list(window.strides),
         "pads": list(window.pads),
@@ -34,6 +37,36 @@ def lower_conv(node: Node, graph: GraphBuilder) -> Wire:
     tensors = {"weight": weight.reshape(*weight.shape[:2], *window.kernel), "bias": bias}
     result = graph.add_node("Conv", (graph.image(x),), (weight.shape[0], *window.output), attributes, tensors)
     return graph.rows(result) if len(x.shape) == 2 else result
+
+
+#: The farthest that taps may be apart: no layout of a layer reaches much farther.
+_FAR = 1024
+
+
+def _reach(window: Window) -> int:
+    """How far the first and the last tap are apart along one axis."""
+    return max((side - 1) * apart for side, apart in zip(window.kernel, window.dilations, strict=True))
+
+
+def _by_taps(
+    graph: GraphBuilder, image: Wire, weight: NDArray[np.float32], bias: NDArray[np.float32] | None, window: Window
+) -> Wire:
+    """Add a convolution as one of one tap, over what each of its taps meets, joined along the channels."""
+    top, left, bottom, right = window.pads
+    padded = graph.pad(image, (0, top, left), (0, bottom, right))
+    steps = tuple(zip(window.dilations, window.strides, window.output, strict=True))
+    parts = []
+    for taps in np.ndindex(window.kernel):
+        firsts = (tap * apart for tap, (apart, _, _) in zip(taps, steps, strict=True))
+        picks = (
+            range(first, first + (count - 1) * stride + 1, stride)
+            for first, (_, stride, count) in zip(firsts, steps, strict=True)
+        )
+        parts.append(graph.slice(padded, (range(image.shape[0]), *picks)))
+    joined = graph.concat(tuple(parts), 0)
+    flat = np.ascontiguousarray(weight.transpose(0, 2, 3, 1)).reshape(len(weight), -1, 1, 1)
+    attributes = {"strides": [1, 1], "pads": [0] * 4, "dilations": [1, 1], "groups": 1}
+    return graph.add_node("Conv", (joined,), (len(weight), *window.output), attributes, {"weight": flat, "bias": bias})
 
 
 def read_kernel(node: Node, axes: str) -> tuple[Wire, NDArray[np.float32], NDArray[np.float32] | None]:

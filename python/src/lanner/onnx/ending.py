@@ -2,8 +2,8 @@
 
 What the client learns is the output policy's to decide, so a final softmax, sigmoid or arg-max is taken off: the policy
 computes the label or the probability from the scores. The same goes for what scikit-learn's classifiers have behind
-their scores (skl2onnx): ``ZipMap``, ``Normalizer``, ``ArrayFeatureExtractor``, ``LabelEncoder``, and the two
-probabilities ``1 - p`` and ``p`` of a sigmoid.
+their scores (skl2onnx): ``ZipMap``, ``Normalizer``, which may be a ``Div`` by a sum, ``ArrayFeatureExtractor``,
+``LabelEncoder``, and the two probabilities ``1 - p`` and ``p`` of a sigmoid.
 
 Operators are taken off only where they follow one another as one end does. Of two softmaxes the first one is left in
 the network, and so is whatever else does not fit, to be lowered or refused as any other operator.
@@ -66,6 +66,10 @@ _FOLLOWING: dict[tuple[str, _State], _State] = {
     ("Normalizer", _State.SOFTMAX): _State.SOFTMAX,
     ("Normalizer", _State.BOTH): _State.BOTH,
     ("Normalizer", _State.SIGMOID): _State.NORMALISED,
+    # Converters write it of two operators where numbers are doubles.
+    ("Div", _State.SOFTMAX): _State.SOFTMAX,
+    ("Div", _State.BOTH): _State.BOTH,
+    ("Div", _State.SIGMOID): _State.NORMALISED,
     ("ArrayFeatureExtractor", _State.INDEX): _State.INDEX,
     ("LabelEncoder", _State.INDEX): _State.INDEX,
 }
@@ -214,7 +218,7 @@ class _Walk:
             if _is_of(node, _CLASSIFIERS, ML) and len(node.output) > 1:
                 return chain[::-1], node.output[1] if name == node.output[0] else None
             taken = _is_of(node, (*_VIEWS, *ENDINGS, "Sigmoid")) or _is_of(node, _LABELLING, ML)
-            if not taken and self._joined(node) is None:
+            if not taken and self._joined(node) is None and not self._is_divided_by_sum(node):
                 break
             if _is_of(node, ("ArrayFeatureExtractor",), ML) and not self.is_constant(node.input[0]):
                 break
@@ -240,8 +244,8 @@ class _Walk:
                 return None
             if states[-1] is _State.MAP or (node.op_type == "Concat" and not _is_of(nodes[place - 1], ("Sigmoid",))):
                 return None
-            if node.op_type == "Normalizer":
-                if normalised or not _adds(node):
+            if node.op_type in ("Normalizer", "Div"):
+                if normalised or not (node.op_type == "Div" or _adds(node)):
                     return None
                 normalised = True
             states.append(following)
@@ -256,6 +260,18 @@ class _Walk:
                 names = class_names(operators, self._constants) if start == scores else None
                 found += [] if names is None else [names]
         return max(found, key=lambda names: not all(name.isdecimal() for name in names), default=None)
+
+    def _is_divided_by_sum(self, node: onnx.NodeProto) -> bool:
+        """Whether a node divides probabilities by their sum over the classes, or by that of their magnitudes."""
+        total = self._producers.get(node.input[1]) if _is_of(node, ("Div",)) else None
+        if total is None or not _is_of(total, ("ReduceSum", "ReduceL1")):
+            return False
+        held = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in total.attribute}
+        axes = self._constants.get(total.input[1]) if len(total.input) > 1 else held.get("axes")
+        magnitudes = self._producers.get(total.input[0])
+        summed = magnitudes.input[0] if magnitudes is not None and _is_of(magnitudes, ("Abs",)) else total.input[0]
+        along = axes is not None and np.ravel(axes).tolist() in ([1], [-1])
+        return along and held.get("keepdims", 1) == 1 and summed == node.input[0]
 
     def _joined(self, node: onnx.NodeProto) -> onnx.NodeProto | None:
         """The sigmoid whose two probabilities ``1 - p`` and ``p`` a node joins."""

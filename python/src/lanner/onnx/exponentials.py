@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.lines import Lines
+from lanner.onnx.masks import Masked
 from lanner.onnx.movement import sample_axis
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
@@ -24,13 +28,45 @@ def lower_softmax(node: Node, graph: GraphBuilder) -> Wire:
     """
     x = node.wire(0)
     axis = node.attr("axis", -1)
-    lines = Lines.of(graph, x, [sample_axis(node, x, axis, "let it be another axis than the batch")])
-    if lines.length == 1:
-        raise node.unsupported("axis", f"is {axis}, whose one element makes the result a constant")
-    powers = Exponentials.of(graph, lines)
-    if node.operator == "LogSoftmax":
-        return lines.over(powers.logarithms(graph)).back(graph)
-    return lines.over(powers.shares(graph)).back(graph)
+    place = sample_axis(node, x, axis, "let it be another axis than the batch")
+    if node.operator == "Softmax":
+        return softmax_of(node, graph, x, place)
+    lines = _lines(node, graph, x, place)
+    return lines.over(Exponentials.of(graph, lines).logarithms(graph)).back(graph)
+
+
+def softmax_of(node: Node, graph: GraphBuilder, x: Wire, axis: int) -> Wire:
+    """Add the softmax of x, (...), along an axis, counted without the batch.
+
+    Raises:
+        UnsupportedOpError: If it has one element, or a mask leaves each line the same one.
+    """
+    masked = Masked.of(graph, x, axis)
+    if masked is not None:
+        return softmax_behind(node, graph, masked)
+    lines = _lines(node, graph, x, axis)
+    return lines.over(Exponentials.of(graph, lines).shares(graph)).back(graph)
+
+
+def softmax_behind(node: Node, graph: GraphBuilder, masked: Masked) -> Wire:
+    """Add the softmax of lines behind a mask, in the scores' shape.
+
+    Raises:
+        UnsupportedOpError: If the mask leaves each line the same one element.
+    """
+    if masked.lines.length == 1:
+        raise node.unsupported("the mask", "leaves every row the same one position, which makes the result a constant")
+    y = masked.back(graph, Exponentials.of(graph, masked.lines, masked.hidden).shares(graph))
+    if masked.undefined is not None:
+        graph.note_undefined(y, masked.undefined)
+    return y
+
+
+def _lines(node: Node, graph: GraphBuilder, x: Wire, axis: int) -> Lines:
+    if x.shape[axis] == 1:
+        told = node.attr("axis", -1)
+        raise node.unsupported("axis", f"is {told}, whose one element makes the result a constant")
+    return Lines.of(graph, x, [axis])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +88,12 @@ class Exponentials:
     sum: Wire
 
     @staticmethod
-    def of(graph: GraphBuilder, lines: Lines) -> Exponentials:
-        """Add the exponentials of lines."""
+    def of(graph: GraphBuilder, lines: Lines, hidden: NDArray[np.float32] | None = None) -> Exponentials:
+        """Add the exponentials of lines; `hidden` is added to the differences, none of which it raises above 0."""
         largest = lines.largest(graph)
         differences = graph.subtract(lines.image, lines.along(graph, largest))
+        if hidden is not None:
+            differences = graph.add_constant(differences, hidden)
         powers = graph.within(differences, "Exp", high=0.0)
         return Exponentials(lines, largest, differences, powers, lines.over(powers).sum(graph))
 

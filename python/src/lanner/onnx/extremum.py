@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
+import onnx
 
 from lanner.onnx.bounds import at_least, at_most
 from lanner.onnx.builder import GraphBuilder, Wire
@@ -16,7 +18,7 @@ from lanner.onnx.registry import lowers
 @lowers("Max")
 def lower_max(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Max`` of secrets and constants; the result has the shape to which all broadcast."""
-    operands = read_operands(node, graph)
+    operands = read_operands(_without(node, -np.inf), graph)
     largest = _largest(graph, operands.secrets)
     if not operands.constants:
         return largest
@@ -29,7 +31,7 @@ def lower_min(node: Node, graph: GraphBuilder) -> Wire:
 
     ReLU6 written as ``min(relu(x), 6)`` is one clip.
     """
-    operands = read_operands(node, graph)
+    operands = read_operands(_without(node, np.inf), graph)
     secrets = operands.secrets
     smallest = secrets[0]
     if len(secrets) > 1:
@@ -40,6 +42,15 @@ def lower_min(node: Node, graph: GraphBuilder) -> Wire:
     if graph.is_relu(smallest) and np.unique(bound).size == 1 and bound.flat[0] >= 0.0:
         return graph.clip(smallest, float(bound.flat[0]))
     return at_most(graph, smallest, bound)
+
+
+def _without(node: Node, nothing: float) -> Node:
+    """The node without the constants that are never chosen."""
+    chosen = [not isinstance(value, np.ndarray) or bool((value != nothing).any()) for value in node.inputs]
+    proto = onnx.NodeProto()
+    proto.CopyFrom(node.proto)
+    proto.input[:] = list(itertools.compress(node.proto.input, chosen))
+    return node.reading(list(itertools.compress(node.inputs, chosen)), proto)
 
 
 def _largest(graph: GraphBuilder, wires: list[Wire]) -> Wire:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import onnx
@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from lanner.errors import ModelError
+from lanner.extras import is_installed
 from lanner.onnx.builder import Wire
 from lanner.onnx.node import Node
 
@@ -35,8 +36,8 @@ _RANDOM = {
 }
 
 
-#: Operators whose results may be infinite though no input is.
-_OF_ANY = {"Constant", "ConstantOfShape", "Cast", "CastLike"}
+#: The format's version of models that onnxruntime computes constants by; later ones may be newer than it is.
+_IR_VERSION = 8
 
 #: The first opset of which the reference evaluator has an operator that is older.
 _FIRST_EVALUATED = {"QuantizeLinear": 19, "DequantizeLinear": 19}
@@ -47,10 +48,11 @@ def fold(
 ) -> dict[str, NDArray[np.generic]] | None:
     """Return the outputs in use, by name, of a node whose value is known, or None.
 
-    Known are nodes with constant inputs only, and the shape of anything; it has `batch` samples.
+    Known are nodes with constant inputs only, and the shape of anything; it has `batch` samples. Floats may become
+    infinite or NaN, as a logarithm of 0 does that a Where then leaves out: what computes with them looks at them.
 
     Raises:
-        ModelError: If ONNX's reference evaluator cannot compute the node.
+        ModelError: If neither ONNX's reference evaluator nor onnxruntime, where that is installed, computes the node.
     """
     if node.operator in ("Shape", "Size") and isinstance(node.inputs[0], Wire):
         return {node.proto.output[0]: _shape(node, node.inputs[0].with_batch(batch))}
@@ -59,32 +61,51 @@ def fold(
     constants = {
         name: value for name, value in zip(node.proto.input, node.inputs, strict=True) if isinstance(value, np.ndarray)
     }
-    graph = helper.make_graph(
-        [node.proto],
-        "constants",
-        [],
-        [onnx.ValueInfoProto(name=name) for name in node.proto.output if name],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
     try:
         check_size(node.operator, list(constants.values()))
-        model = helper.make_model(graph, opset_imports=_evaluated(node, opsets))
-        # Integers that are divided by 0 would be 0.
-        with np.errstate(divide="raise", invalid="raise", over="ignore"):
-            values = ReferenceEvaluator(model).run(None, {})
-        computed = {
-            name: np.asarray(value) for name, value in zip(filter(None, node.proto.output), values, strict=True)
-        }
-        # Infinities that the file itself holds may be bounds that bound nothing; so may a cast's.
-        if node.operator not in _OF_ANY and all(map(_is_finite, constants.values())):
-            _check_finite(computed.values())
-    except Exception as error:  # noqa: BLE001 - the evaluator raises errors of many kinds
+        values = _evaluate(node, constants, opsets)
+    except Exception as error:  # noqa: BLE001 - evaluators raise errors of many kinds
         raise ModelError(
             f"the constant {node.operator} cannot be computed ({error})",
             where=node.where,
             fix="simplify the model, for example with onnxsim",
         ) from None
-    return computed
+    return {name: np.asarray(value) for name, value in zip(filter(None, node.proto.output), values, strict=True)}
+
+
+def _evaluate(
+    node: Node, constants: dict[str, NDArray[np.generic]], opsets: Sequence[onnx.OperatorSetIdProto]
+) -> Sequence[object]:
+    """A node's outputs, by ONNX's reference evaluator; by onnxruntime what that one lacks, or computes wrongly."""
+    # Integers that are divided by 0 would be 0; numbers that are cast to integers may be infinite.
+    integers = any(value.dtype.kind in "iu" for value in constants.values())
+    try:
+        model = helper.make_model(_graph_of(node, constants), opset_imports=_evaluated(node, opsets))
+        with np.errstate(all="ignore") if not integers else np.errstate(divide="raise", invalid="raise", over="ignore"):
+            return list(ReferenceEvaluator(model).run(None, {}))
+    except ArithmeticError:
+        raise
+    except Exception:
+        if not is_installed("onnxruntime"):
+            raise
+        return _run(node, constants, opsets)
+
+
+def _run(
+    node: Node, constants: dict[str, NDArray[np.generic]], opsets: Sequence[onnx.OperatorSetIdProto]
+) -> Sequence[object]:
+    """A node's outputs by onnxruntime, as a model of that node alone."""
+    from lanner.reference import open_exactly  # onnxruntime is optional.
+
+    used = [entry for entry in opsets if (entry.domain or "ai.onnx") == (node.proto.domain or "ai.onnx")]
+    model = helper.make_model(_graph_of(node, constants), opset_imports=used, ir_version=_IR_VERSION)
+    return list(open_exactly(model).run(None, {}))
+
+
+def _graph_of(node: Node, constants: dict[str, NDArray[np.generic]]) -> onnx.GraphProto:
+    outputs = [onnx.ValueInfoProto(name=name) for name in node.proto.output if name]
+    tensors = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    return helper.make_graph([node.proto], "constants", [], outputs, tensors)
 
 
 def check_size(operator: str, inputs: Sequence[NDArray[np.generic]]) -> None:
@@ -104,15 +125,6 @@ def check_size(operator: str, inputs: Sequence[NDArray[np.generic]]) -> None:
         elements = (limit - start) / step
     if elements > MAX_CONSTANT:
         raise ArithmeticError(f"it has more than {MAX_CONSTANT} elements")
-
-
-def _is_finite(value: NDArray[np.generic]) -> bool:
-    return value.dtype.kind != "f" or bool(np.isfinite(value).all())
-
-
-def _check_finite(values: Iterable[NDArray[np.generic]]) -> None:
-    if not all(map(_is_finite, values)):
-        raise ArithmeticError("its result is not finite")
 
 
 def _evaluated(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> list[onnx.OperatorSetIdProto]:

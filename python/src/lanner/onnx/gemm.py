@@ -63,6 +63,8 @@ def lower_matmul(node: Node, graph: GraphBuilder) -> Wire:
         if weight.ndim == 1 and len(x.shape) > 1:
             product = _rows_by_matrix(node, graph, x, weight[:, np.newaxis])
             return graph.reshape(product, product.shape[:-1])
+        if weight.ndim == 1:
+            return _rows_by_matrix(node, graph, x, weight[:, np.newaxis]).as_column()
         return _rows_by_matrix(node, graph, x, weight)
     weight, x = node.weight(0), node.wire(1)
     if weight.ndim < 2 or len(x.shape) < 2:

@@ -66,14 +66,15 @@ class Lines:
 
     def reduced(self, graph: GraphBuilder, each: Wire, *, keepdims: bool) -> Wire:
         """Add a value for each line, (lines, 1, 1), with sides of 1 at the axes, or without them."""
-        return graph.reshape(each, reduced(self.shape, self.axes, keepdims=keepdims))
+        return reduced(graph, each, self.shape, self.axes, keepdims=keepdims)
 
 
-def reduced(shape: tuple[int, ...], axes: Sequence[int], *, keepdims: bool) -> tuple[int, ...]:
-    """A shape with sides of 1 at some axes, or without them."""
+def reduced(graph: GraphBuilder, x: Wire, shape: tuple[int, ...], axes: Sequence[int], *, keepdims: bool) -> Wire:
+    """Add what is left of a shape, with sides of 1 at the axes, or without them; without any it is one number."""
     if keepdims:
-        return tuple(1 if axis in axes else side for axis, side in enumerate(shape))
-    return tuple(shape[axis] for axis in _kept(shape, axes))
+        return graph.reshape(x, tuple(1 if axis in axes else side for axis, side in enumerate(shape)))
+    kept = tuple(shape[axis] for axis in _kept(shape, axes))
+    return graph.reshape(x, kept) if kept else graph.reshape(x, (1,)).as_column()
 
 
 def _kept(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:

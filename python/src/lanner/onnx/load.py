@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx.defs
 from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
 from onnx import checker, inliner, version_converter
 
 from lanner.errors import MisuseError, ModelError
@@ -52,36 +55,51 @@ def load_proto(source: object) -> onnx.ModelProto:
     return converted
 
 
-def export_torch(module: Any, sample: Any) -> onnx.ModelProto:  # noqa: ANN401 - torch is not a dependency
+def export_torch(
+    module: Any,  # noqa: ANN401 - torch is not a dependency
+    sample: Mapping[str, NDArray[np.float32]],
+) -> onnx.ModelProto:
     """Export a torch module that maps one batch to one tensor.
 
     Args:
         module: A ``torch.nn.Module``; it is put in evaluation mode for the export.
-        sample: A float32 array of shape (1, *sample).
+        sample: Arrays of shape (1, *sample) by the name of the argument; whole numbers are exported as such of several.
 
     Raises:
         ModelError: If torch cannot export it.
     """
     import torch  # Needed for torch modules only, whose owner has it.
 
+    only = next(iter(sample.values()))
+    arguments = (torch.from_numpy(only),) if len(sample) == 1 else (_arguments(sample),)
     buffer = io.BytesIO()
     training = module.training
     module.eval()
     try:
         torch.onnx.export(
             module,
-            (torch.from_numpy(sample),),
+            arguments,
             buffer,
             dynamo=False,
-            input_names=["input"],
+            input_names=list(sample),
             output_names=["logits"],
-            dynamic_axes={"input": {0: "batch"}, "logits": {0: "batch"}},
+            dynamic_axes={name: {0: "batch"} for name in (*sample, "logits")},
         )
     except Exception as error:
         raise ModelError(f"torch cannot export this module ({error})", where=type(module).__name__) from error
     finally:
         module.train(training)
     return onnx.load_model_from_string(buffer.getvalue())
+
+
+def _arguments(sample: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
+    """Keyword arguments: what holds whole numbers alone are tokens or masks."""
+    import torch
+
+    whole = {name: bool((values == np.rint(values)).all()) for name, values in sample.items()}
+    return {
+        name: torch.from_numpy(values.astype(np.int64) if whole[name] else values) for name, values in sample.items()
+    }
 
 
 def _read(path: Path) -> onnx.ModelProto:
@@ -116,7 +134,11 @@ def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
 
 
 def _convert(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    opset = next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0)
+    opset = next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), None)
+    if opset is None:
+        # Files of other domains alone, as converters of trees write them, have no operator of ONNX's own.
+        proto.opset_import.add(domain="", version=OLDEST_OPSET)
+        return proto
     if opset > onnx.defs.onnx_opset_version():
         raise ModelError(
             f"opset {opset} is newer than this onnx package, which knows {onnx.defs.onnx_opset_version()}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,22 +14,31 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from lanner.errors import ModelError, Refusal, UnsupportedOpError
-from lanner.heads import Form, Policy, choose_policy
+from lanner.heads import Form, Head, Policy, choose_policy
+from lanner.named import NamedInput, NamedOutput
 from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
+from lanner.onnx.bodies import is_opened, names_read, opened, ways
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.ending import End, check_end, check_ending, find_end
+from lanner.onnx.entries import Entry, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
-from lanner.onnx.node import Node
+from lanner.onnx.frame import Frame
+from lanner.onnx.infinite import Origins
+from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves
+from lanner.onnx.node import Node, NotFiniteError
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
-from lanner.onnx.outputs import find_scores
+from lanner.onnx.outputs import find_ends
 from lanner.onnx.quantized import holds_integers, lower_integers
 from lanner.onnx.refusals import Refusals
 from lanner.onnx.registry import Lowering, Value, find_lowering
 from lanner.onnx.split import split_classifiers
 from lanner.onnx.steps import Outcome, Share, Step, shape_of
 from lanner.onnx.unknown import check_embedding, unknown
+
+#: How far below 0 a private mask is where nothing is known of the scores that it is added to.
+_BOUND = 64.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +47,13 @@ class ImportedModel:
 
     Attributes:
         name: The name that the file gives its graph.
-        input_name: The input's name.
+        entries: The file's inputs, of which the network's one is made.
+        input_name: The name of the network's input.
         input_shape: The shape of one sample.
-        batched: Whether the file's batch axis is symbolic, so that it takes several samples at once.
         graph: The float graph up to the logits, with the score 0 before them where the policy has two classes.
-        logits: The name of the ONNX tensor that holds the logits.
+        logits: The names of the ONNX tensors that hold the logits: one, or of several outputs each one's.
+        outputs: The file's outputs, where several are computed.
+        masked: The tensors that a private mask is added to.
         policy: What a client learns of them.
         classes: The names that the file gives its classes, if any.
         operators: How often each ONNX operator is on the way from the input to the output.
@@ -50,15 +61,27 @@ class ImportedModel:
     """
 
     name: str
+    entries: tuple[Entry, ...]
     input_name: str
     input_shape: tuple[int, ...]
-    batched: bool
     graph: FloatGraph
-    logits: str
+    logits: tuple[str, ...]
+    outputs: tuple[NamedOutput, ...]
+    masked: tuple[str, ...]
     policy: Policy
     classes: tuple[str, ...] | None
     operators: Counter[str]
     proto: onnx.ModelProto
+
+    @property
+    def named(self) -> tuple[NamedInput, ...]:
+        """The inputs by name; none where the network's own is the file's only one."""
+        return () if is_plain(self.entries) else tuple(entry.named for entry in self.entries)
+
+    @property
+    def batched(self) -> bool:
+        """Whether the file's batch axis is symbolic, so that it takes several samples at once."""
+        return all(entry.batched for entry in self.entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,90 +106,131 @@ class Survey:
         return Share.of(self.steps)
 
 
-def lower_model(proto: onnx.ModelProto, wanted: str | None = None, output_name: str | None = None) -> ImportedModel:
+def lower_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame | None = None) -> ImportedModel:
     """Lower a checked model of a current opset.
 
     Args:
         proto: The model; where it ends in a linear classifier, that is changed to give its scores.
         wanted: The output policy that its owner chose, if any.
-        output_name: The output to compute; None for the only one, or that of a classifier's scores.
+        frame: What the owner says of the file's sizes, inputs and outputs.
 
     Raises:
-        ModelError: If it has not exactly one input, or several outputs of which none is named, or a shape is not fixed.
+        ModelError: If it has several outputs of which none is named, or a shape is not fixed.
         MisuseError: If there is no such output, or the policy does not go with the network's end.
         UnsupportedOpError: Naming the first node, operator and attribute that no lowering takes.
 
     A `ModelError` and an `UnsupportedOpError` hold every reason.
     """
-    survey = survey_model(proto, wanted, output_name)
+    survey = survey_model(proto, wanted, frame)
     if survey.model is None:
         raise survey.error or ModelError("the model is refused")
     return survey.model
 
 
-def survey_model(proto: onnx.ModelProto, wanted: str | None = None, output_name: str | None = None) -> Survey:
+def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame | None = None) -> Survey:
     """Lower a checked model of a current opset, going on behind whatever is refused.
 
     Args:
         proto: As of `lower_model`.
         wanted: As of `lower_model`.
-        output_name: As of `lower_model`.
+        frame: As of `lower_model`.
 
     Raises:
-        MisuseError: As `lower_model`.
+        MisuseError: As `lower_model`, or if the frame does not fit the file.
     """
+    frame = frame or Frame()
+    frame.apply(proto)
     samples_first(proto)
     free_batch(proto)
     split_classifiers(proto)
     graph, refusals = proto.graph, Refusals()
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
-    entry = refusals.attempt(lambda: _only(graph.input, "input", constants))
-    end = refusals.attempt(lambda: find_scores(graph, constants, wanted, output_name))
-    if entry is not None and end is not None and wanted is None and _shows_values(proto, entry.name, end):
-        end = refusals.attempt(lambda: find_scores(graph, constants, "value", output_name))
-    values: dict[str, Value | Opaque] = dict(constants)
-    for free in graph.input:
-        if free.name not in constants:
-            refusals.attempt(partial(_check_type, free, graph))
-            sample = refusals.attempt(partial(_sample_shape, free))
-            values[free.name] = Wire(free.name, sample[0]) if sample else Opaque()
+    ends = refusals.attempt(lambda: find_ends(graph, constants, wanted, frame.outputs)) or []
+    sinks = ends or [find_end(graph, name, constants) for name in _float_outputs(graph)]
+    scores = [end.scores for end in sinks]
+    names = free_inputs(graph, constants, _ancestors(graph.node, *scores), scores)
+    entries = []
+    values: dict[str, Value | Lookup | Opaque] = dict(constants)
+    for info in graph.input:
+        if info.name in names:
+            entry = refusals.attempt(partial(read_entry, info, proto, frame, alone=len(names) == 1))
+            entries += [] if entry is None else [entry]
+            values[info.name] = Opaque()
+    if not names and scores:
+        refusals.note(_independent(scores[0]))
     builder = GraphBuilder("", ())
-    if entry is not None and isinstance(given := values[entry.name], Wire):
-        builder = GraphBuilder(entry.name, given.shape)
-        values[entry.name] = builder.input
-    walk = _Walk(proto, builder, values, refusals)
-    for taken in [end] if end else [find_end(graph, name, constants) for name in _float_outputs(graph)]:
+    if names and len(entries) == len(names):
+        builder, placed = place(entries)
+        values |= placed
+    if ends and entries and wanted is None and len(ends) == 1 and _shows_values(proto, entries, ends[0]):
+        ends = refusals.attempt(lambda: find_ends(graph, constants, "value", frame.outputs)) or []
+    walk = _Walk(proto, builder, values, refusals, frame)
+    for taken in ends or sinks:
         walk.lower_to(taken, wanted)
     model = None
-    if entry is not None and end is not None and not refusals:
-        model = refusals.attempt(partial(_finish, walk, entry, end, wanted))
+    if entries and ends and not refusals:
+        model = refusals.attempt(partial(_finish, walk, entries, ends, wanted, frame))
     return Survey(walk.steps, refusals.reasons, model, refusals.error())
 
 
-def _finish(walk: _Walk, entry: onnx.ValueInfoProto, end: End, wanted: str | None) -> ImportedModel:
+def _finish(
+    walk: _Walk, entries: Sequence[Entry], ends: Sequence[End], wanted: str | None, frame: Frame
+) -> ImportedModel:
     """The model, once nothing is refused."""
-    wire = walk.wire(end.scores)
-    if wire == walk.builder.input:
-        raise ModelError("the network does nothing with its input", where=end.scores, fix="check the model")
-    check_end(end, wire, walk.values)
-    policy = choose_policy(end.head, wire.size, wanted, Form.of(wire.shape, walk.builder.input.shape))
-    if policy.two_classes:
-        wire = walk.builder.zero_before(wire)
+    wires = [walk.wire(end.scores) for end in ends]
+    for end, wire in zip(ends, wires, strict=True):
+        if wire == walk.builder.input:
+            raise ModelError("the network does nothing with its input", where=end.scores, fix="check the model")
+        check_end(end, wire, walk.values)
+    outputs: tuple[NamedOutput, ...] = ()
+    head = ends[0].head
+    if len(ends) == 1:
+        wire = wires[0]
+        policy = choose_policy(head, wire.size, wanted, Form.of(wire.shape, walk.builder.input.shape))
+        if policy.two_classes:
+            wire = walk.builder.zero_before(wire)
+    else:
+        outputs, wire = _joined(walk.builder, frame, wires)
+        policy = choose_policy(Head(), wire.size, "value")
     lowered = walk.builder.finish(wire)
-    shape, batched = _sample_shape(entry)
-    name, classes = walk.proto.graph.name, end.head.classes
     return ImportedModel(
-        name, entry.name, shape, batched, lowered, end.scores, policy, classes, walk.operators, walk.proto
+        name=walk.proto.graph.name,
+        entries=tuple(entries),
+        input_name=walk.builder.input.name,
+        input_shape=walk.builder.input.shape,
+        graph=lowered,
+        logits=tuple(end.scores for end in ends),
+        outputs=outputs,
+        masked=tuple(walk.masked),
+        policy=policy,
+        classes=head.classes if len(ends) == 1 else None,
+        operators=walk.operators,
+        proto=walk.proto,
     )
 
 
-def _shows_values(proto: onnx.ModelProto, entry: str, end: End) -> bool:
+def _joined(builder: GraphBuilder, frame: Frame, wires: Sequence[Wire]) -> tuple[tuple[NamedOutput, ...], Wire]:
+    """Several outputs one after another in one vector, each times its factor."""
+    outputs = tuple(
+        NamedOutput(name, wire.shape, frame.gains.get(name, 1.0))
+        for name, wire in zip(frame.outputs, wires, strict=True)
+    )
+    parts = []
+    for output, wire in zip(outputs, wires, strict=True):
+        builder.enter(output.name)
+        parts.append(builder.reshape(builder.scale(wire, output.factor), (wire.size,)))
+    builder.enter("outputs")
+    return outputs, builder.concat(tuple(parts), 0)
+
+
+def _shows_values(proto: onnx.ModelProto, entries: Sequence[Entry], end: End) -> bool:
     """Whether what stands behind the scores is a part of the network: it makes values of a map, and no label."""
     if not end.operators or any(node.op_type == "ArgMax" for node in end.operators):
         return False
     shapes = InferredShapes(proto).shapes
-    scores, given = shapes.get(end.scores), shapes.get(entry)
-    return scores is not None and given is not None and end.head.gives_values(Form.of(scores[1:], given[1:]))
+    scores = shapes.get(end.scores)
+    given = tuple(side for entry in entries for side in entry.named.shape) if len(entries) == 1 else ()
+    return scores is not None and end.head.gives_values(Form.of(scores[1:], given))
 
 
 def _float_outputs(graph: onnx.GraphProto) -> list[str]:
@@ -178,7 +242,12 @@ class _Walk:
     """The state of a walk: what is known of each tensor so far."""
 
     def __init__(
-        self, proto: onnx.ModelProto, builder: GraphBuilder, values: dict[str, Value | Opaque], refusals: Refusals
+        self,
+        proto: onnx.ModelProto,
+        builder: GraphBuilder,
+        values: dict[str, Value | Lookup | Opaque],
+        refusals: Refusals,
+        frame: Frame,
     ) -> None:
         self.proto = proto
         self.builder = builder
@@ -186,7 +255,11 @@ class _Walk:
         self.operators: Counter[str] = Counter()
         self.steps: list[Step] = []
         self._refusals = refusals
+        self._made: dict[tuple[str, float | None], Wire | Opaque] = {}
+        self.masked: list[str] = []
+        self._frame = frame
         self._shapes = InferredShapes(proto)
+        self._origins = Origins()
         self._batch_size = BatchSize(proto.opset_import, free=not _has_one_sample(proto.graph, values))
 
     def lower_to(self, end: End, wanted: str | None) -> None:
@@ -206,25 +279,26 @@ class _Walk:
         Raises:
             ModelError: If it does not.
         """
-        value = self.values.get(name)
+        value = self._materialised(name, self.values.get(name))
         if not isinstance(value, Wire):
             raise _independent(name)
         if holds_integers(value):
             fix = "export the model with a DequantizeLinear at its end"
             raise UnsupportedOpError("the scores are quantised integers", where=name, fix=fix)
-        if value.axis or any(value.merged):
+        if any(value.merged) and not value.is_column:
             what = f"the scores are of shape {value.batch_shape}, and samples must come first"
             raise UnsupportedOpError(what, where=name, fix="let a Transpose of the samples to the front end the model")
-        return value
+        # Where the batch is says nothing of one sample.
+        return value.plain()
 
     def _end(self, node: Node, logits: str, wanted: str | None) -> None:
         """Check a final operator."""
-        blind = isinstance(self.values.get(logits), Opaque)
+        blind = isinstance(self._materialised(logits, self.values.get(logits)), Opaque)
         outcome = self._refusals.attempt(
             lambda: Outcome.UNCHECKED if blind else self._ended(node, logits, wanted), node
         )
         self.operators[node.operator] += 1
-        shape = shape_of(self.values.get(logits))
+        shape = shape_of(self._materialised(logits, self.values.get(logits)))
         self.steps.append(Step(node, outcome or Outcome.REFUSED, [shape], []))
 
     def _ended(self, node: Node, logits: str, wanted: str | None) -> Outcome:
@@ -233,7 +307,14 @@ class _Walk:
 
     def _lower(self, proto: onnx.NodeProto) -> None:
         """Lower a node, or note why it is refused: stand-ins for its outputs let what is behind it be looked at."""
-        inputs = [self._value(name, proto) for name in proto.input]
+        if is_opened(proto):
+            self._open(proto)
+            return
+        given = [self._value(name, proto) for name in proto.input]
+        if any(isinstance(value, Indices | Bits) for value in given) and self._looks_up(proto, given):
+            return
+        bound = self._bound(proto, given)
+        inputs = [self._materialised(name, value, bound) for name, value in zip(proto.input, given, strict=True)]
         node = Node(proto, [None if isinstance(value, Opaque) else value for value in inputs])
         blind = any(isinstance(value, Opaque) for value in inputs)
         if blind and follows_from_shapes(node.operator, inputs):
@@ -248,6 +329,21 @@ class _Walk:
             outputs = [shape_of(self.values.get(name)) for name in proto.output]
             self.steps.append(Step(node, outcome, [shape_of(value) for value in inputs], outputs))
 
+    def _open(self, proto: onnx.NodeProto) -> None:
+        """Lower the body of a branch or a loop in its place."""
+        node, outcome = Node(proto, []), Outcome.REFUSED
+        if any(isinstance(self.values.get(name), Opaque) for name in ways(proto)):
+            outcome = Outcome.UNCHECKED
+        else:
+            inner = opened(proto, self.values, self._batch_size.changing)
+            while (following := self._refusals.attempt(lambda: next(inner, None), node)) is not None:
+                self._lower(following)
+        missing = [name for name in proto.output if name and name not in self.values]
+        if missing:
+            self.values.update({name: self._shapes.stand_in(name) for name in missing})
+            outputs = [shape_of(self.values.get(name)) for name in proto.output]
+            self.steps.append(Step(node, outcome, [], outputs))
+
     def _computed(self, node: Node) -> tuple[Outcome, dict[str, Any]]:
         """A node's outputs by name, and whether they are constants or lowered.
 
@@ -257,6 +353,7 @@ class _Walk:
         folded = fold(node, self.proto.opset_import)
         if folded is not None:
             self._batch_size.follow(node, folded)
+            self._origins.follow(node, folded)
             return Outcome.CONSTANT, dict(folded)
         lowering = _lowering_of(node)
         self._batch_size.check(node)
@@ -265,13 +362,74 @@ class _Walk:
         self.builder.enter(node.name)
         if any(map(holds_integers, node.inputs)):
             lowering = partial(lower_integers, lowering=lowering)
-        lowered = lower_anywhere(node, self.builder, lowering)
+        try:
+            lowered = lower_anywhere(node, self.builder, lowering)
+        except NotFiniteError as error:
+            raise self._origins.named(error, node) from None
         values = lowered if isinstance(lowered, tuple) else (lowered,)
         return Outcome.RUNS, {
             name: value for name, value in zip(node.proto.output, values, strict=False) if name and value is not None
         }
 
-    def _value(self, name: str, proto: onnx.NodeProto) -> Value | Opaque | None:
+    def _looks_up(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None]) -> bool:
+        """Whether a node's output is what is looked up of an index again, and noted."""
+        node = Node(proto, [value.stand_in if isinstance(value, Indices | Bits) else None for value in given])
+        if proto.op_type in ("Shape", "Size"):
+            return False
+        self.builder.enter(node.name)
+        bits = moves(node, given)
+        try:
+            found = follow(node, given, self.proto.opset_import, self.builder)
+            if found is None and bits is not None:
+                found = self._moved(proto, given, bits)
+        except ModelError:
+            # What cannot be computed for every choice may be for the values themselves.
+            found = None
+        if found is None:
+            return False
+        self.values[next(filter(None, proto.output))] = found
+        self.operators[node.operator] += 1
+        shapes = [shape_of(found.stand_in)]
+        self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in node.inputs], shapes))
+        return True
+
+    def _moved(
+        self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None], bits: Bits
+    ) -> Lookup | None:
+        """Bits in other places; None where they share the batch's axis there."""
+        node = Node(proto, [bits.source, *given[1:]])  # type: ignore[list-item]
+        node = replace(node, for_two=self._batch_size.for_two(node))
+        moved = lower_anywhere(node, self.builder, _lowering_of(node))
+        if not isinstance(moved, Wire) or any(moved.merged):
+            return None
+        pair = moved_pair(node, bits, given[1:], self.proto.opset_import, moved)
+        return None if pair is None else Bits(moved, pair)
+
+    def _bound(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None]) -> float | None:
+        """How far below 0 a private mask must be that a node adds to scores; None where it adds none."""
+        if proto.op_type != "Add" or not any(isinstance(value, Bits) and value.masks for value in given):
+            return None
+        scores = next((name for name, value in zip(proto.input, given, strict=True) if isinstance(value, Wire)), None)
+        if scores is None:
+            return None
+        self.masked.append(scores)
+        return self._frame.bounds.get(scores, _BOUND)
+
+    def _materialised(
+        self, name: str, value: Value | Lookup | Opaque | None, bound: float | None = None
+    ) -> Value | Opaque | None:
+        """What is looked up as a value of the network, made once for all who read it."""
+        if not isinstance(value, Indices | Bits):
+            return value
+        key = (name, bound)
+        if key not in self._made:
+            self.builder.enter(name)
+            make = partial(value.materialised, bound=bound) if isinstance(value, Bits) else value.materialised
+            made = self._refusals.attempt(lambda: make(self.builder))
+            self._made[key] = made if made is not None else Opaque(value.stand_in.with_batch(1))
+        return self._made[key]
+
+    def _value(self, name: str, proto: onnx.NodeProto) -> Value | Lookup | Opaque | None:
         if not name:
             return None
         if name not in self.values:
@@ -305,12 +463,12 @@ def _independent(name: str) -> ModelError:
     return ModelError("the output does not depend on the input", where=name, fix="check the model")
 
 
-def _ancestors(nodes: Iterable[onnx.NodeProto], output: str) -> list[onnx.NodeProto]:
-    """The nodes that a tensor depends on, in the file's order, which is topological, with the outputs in use alone."""
-    needed, chosen = {output}, []
+def _ancestors(nodes: Iterable[onnx.NodeProto], *outputs: str) -> list[onnx.NodeProto]:
+    """The nodes that tensors depend on, in the file's order, which is topological, with the outputs in use alone."""
+    needed, chosen = set(outputs), []
     for node in reversed(list(nodes)):
         if needed.intersection(node.output):
-            needed.update(node.input)
+            needed.update(names_read(node))
             chosen.append(_with_used_outputs(node, needed))
     return chosen[::-1]
 
@@ -325,51 +483,7 @@ def _with_used_outputs(node: onnx.NodeProto, used: set[str]) -> onnx.NodeProto:
     return copy
 
 
-def _only(
-    entries: Iterable[onnx.ValueInfoProto], role: str, constants: dict[str, NDArray[np.generic]]
-) -> onnx.ValueInfoProto:
-    """The one entry that is not an initializer listed as an input."""
-    free = [entry for entry in entries if entry.name not in constants]
-    if len(free) != 1:
-        names = ", ".join(entry.name for entry in free) or "none"
-        raise ModelError(
-            f"the model has {len(free)} {role}s ({names}), and one is needed", fix=f"export it with one {role}"
-        )
-    return free[0]
-
-
-def _check_type(entry: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
-    """Check that the input is a tensor of float32, as `to_float32` left it; else name the first node that reads it."""
-    kind = entry.type.WhichOneof("value") or "tensor_type"
-    if kind == "tensor_type" and entry.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
-        return
-    shown = onnx.TensorProto.DataType.Name(entry.type.tensor_type.elem_type) if kind == "tensor_type" else kind
-    reader = next((node for node in graph.node if entry.name in node.input), onnx.NodeProto(op_type="the graph"))
-    raise Node(reader, []).unsupported(
-        f"input {entry.name}",
-        f"is of type {shown.removesuffix('_type')}; tensors of floats are needed, or of integers that are cast to them",
-        "export the model with a float32 input",
-    )
-
-
-def _sample_shape(entry: onnx.ValueInfoProto) -> tuple[tuple[int, ...], bool]:
-    """The shape of one sample, and whether the batch axis is symbolic."""
-    tensor = entry.type.tensor_type
-    sides = [side.dim_value if side.HasField("dim_value") else None for side in tensor.shape.dim]
-    sample = [side for side in sides[1:] if side is not None and side > 0]
-    if len(sides) < 2 or len(sample) != len(sides) - 1 or sides[0] not in (None, 1):
-        shown = ", ".join(
-            str(side.dim_value) if side.HasField("dim_value") else side.dim_param or "?" for side in tensor.shape.dim
-        )
-        raise ModelError(
-            f"the input has shape ({shown})",
-            where=f"input {entry.name}",
-            fix="export it with a batch axis first, symbolic or 1, and the other sizes fixed",
-        )
-    return tuple(sample), sides[0] is None
-
-
-def _has_one_sample(graph: onnx.GraphProto, values: Mapping[str, Value | Opaque]) -> bool:
+def _has_one_sample(graph: onnx.GraphProto, values: Mapping[str, Value | Lookup | Opaque]) -> bool:
     """Whether every input fixes a batch of one."""
     inputs = [entry for entry in graph.input if not isinstance(values.get(entry.name), np.ndarray)]
     return all(

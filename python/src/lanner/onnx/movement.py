@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -145,10 +146,35 @@ def lower_gather(node: Node, graph: GraphBuilder) -> Wire:
     listed = [int(index) for index in np.ravel(indices)]
     if not listed or not all(-side <= index < side for index in listed):
         raise node.unsupported("input 1", f"is {listed}; indices below {side} are needed")
-    if indices.ndim == 0 and len(x.shape) == 1:
-        raise node.unsupported("input 1", "is a scalar, which leaves no axis; gather a list of one index")
     picked = pick(graph, x, axis, [index % side for index in listed])
+    if indices.ndim == 0 and len(x.shape) == 1:
+        return picked.as_column()
     return graph.reshape(picked, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+
+
+@lowers("GatherND")
+def lower_gather_nd(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``GatherND`` of constant indices into axes in front of the batch, or behind it with ``batch_dims`` 1.
+
+    Shapes: x (..., k of these axes, ...), indices (..., k); the result has the indices' other axes in place of the k.
+
+    Raises:
+        UnsupportedOpError: If the indices are not constant, go beyond an axis, or pick samples.
+    """
+    x, ahead = node.wire(0), int(node.attr("batch_dims", 0))
+    indices = np.asarray(node.constant(1))
+    depth = indices.shape[-1] if indices.ndim else 0
+    behind = ahead == 1 and x.batch == 0 and indices.shape[0] == BATCH and depth <= len(x.shape)
+    if any(x.merged) or depth < 1 or not (behind or (ahead == 0 and depth <= x.batch)):
+        raise node.unsupported("input 1", f"picks among the samples of {x.batch_shape}; samples must stay apart")
+    sides, rest = x.shape[:depth], x.shape[depth:]
+    places = indices[0] if ahead else indices
+    if not all(((-side <= at) & (at < side)).all() for at, side in zip(np.moveaxis(places, -1, 0), sides, strict=True)):
+        raise node.unsupported("input 1", f"goes beyond axes of {sides}")
+    flat = np.ravel_multi_index([places[..., axis] % side for axis, side in enumerate(sides)], sides)
+    picked = pick(graph, graph.reshape(x, (math.prod(sides), *rest)), 0, np.ravel(flat).tolist())
+    whole = graph.reshape(picked, (*places.shape[:-1], *rest))
+    return replace(whole, batch=0 if ahead else x.batch - depth + places.ndim - 1)
 
 
 @lowers("Expand")

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class NotFiniteError(ModelError):
+    """Weights that a node computes with are NaN or infinite.
+
+    Attributes:
+        index: Which of its inputs holds them.
+    """
+
+    index: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node and what its inputs are.
@@ -91,18 +101,30 @@ class Node:
             UnsupportedOpError: If it depends on the secret.
             ModelError: If it is absent or not finite.
         """
+        weight = self.number(index)
+        if not np.isfinite(weight).all():
+            raise self.not_finite(index)
+        return weight
+
+    def number(self, index: int) -> NDArray[np.float32]:
+        """An input that is known at compile time, as float32, which may be infinite or NaN.
+
+        Raises:
+            UnsupportedOpError: If it depends on the secret.
+            ModelError: If it is absent.
+        """
         value = self.constant(index)
         if value is None:
             raise ModelError(f"{self.operator} has no input {index}", where=self.where)
         with np.errstate(over="ignore"):
-            weight = np.asarray(value, dtype=np.float32)
-        if not np.isfinite(weight).all():
-            raise ModelError(
-                f"input {index} of {self.operator} holds NaN or infinite weights",
-                where=self.where,
-                fix="train or export the model again",
-            )
-        return weight
+            return np.asarray(value, dtype=np.float32)
+
+    def not_finite(self, index: int) -> NotFiniteError:
+        """The error that names an input that is NaN or infinite."""
+        what = f"input {index} of {self.operator} holds NaN or infinite weights"
+        error = NotFiniteError(what, where=self.where, fix="train or export the model again")
+        error.index = index
+        return error
 
     @property
     def where(self) -> str:

@@ -149,5 +149,7 @@ def _affine(node: Node, graph: GraphBuilder, y: Wire, shaped: Callable[[Array], 
             constant = shaped(node.weight(index))
             if not broadcasts(constant.shape, y.shape):
                 raise node.unsupported(f"input {index}", f"has shape {constant.shape}, which does not fit {y.shape}")
-            y = combine(y, constant)
+            # A scale of ones, or a bias of zeros, would be a layer that does nothing.
+            neutral = (constant == (1.0 if index == 1 else 0.0)).all()
+            y = y if neutral else combine(y, constant)
     return y

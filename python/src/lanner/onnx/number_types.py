@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from lanner.onnx.contents import all_graphs, all_tensors
+from lanner.onnx.contents import all_graphs, all_tensors, constant_nodes
 
 #: Types of floats that become float32.
 OTHER_FLOATS = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
@@ -54,6 +54,8 @@ def _convert_floats(graph: onnx.GraphProto, kind: int) -> None:
 
 def _take_as_floats(graph: onnx.GraphProto, entry: onnx.ValueInfoProto) -> None:
     """Let an integer input be of floats if nothing but a Cast to floats, or a shape, is computed from it."""
+    if is_mask(entry.name, graph):
+        return
     moved, pending = {entry.name}, [entry.name]
     while pending:
         name = pending.pop()
@@ -70,6 +72,29 @@ def _take_as_floats(graph: onnx.GraphProto, entry: onnx.ValueInfoProto) -> None:
     kept = [info for info in graph.value_info if info.name not in moved]
     del graph.value_info[:]
     graph.value_info.extend(kept)
+
+
+def is_mask(name: str, graph: onnx.GraphProto) -> bool:
+    """Whether an input, or what is a function of each of its elements, is multiplied by a number that masks."""
+    held = {tensor.name: tensor for tensor in graph.initializer} | constant_nodes(graph)
+    seen, pending = {name}, [name]
+    while pending:
+        read = pending.pop()
+        for node in graph.node:
+            if read not in node.input:
+                continue
+            others = [numpy_helper.to_array(held[other]) for other in node.input if other in held]
+            if node.op_type == "Mul" and any(each.size == 1 and each.min() <= -MASKING for each in others):
+                return True
+            moves = node.op_type in (*_MOVEMENTS, "Cast", "Expand") and read == node.input[0]
+            if moves or (node.op_type in ("Sub", "Add", "Mul") and others):
+                pending += [output for output in node.output if output not in seen]
+                seen.update(node.output)
+    return False
+
+
+#: Numbers below the negative of this are a mask's, which scores hardly make up for.
+MASKING = 1000.0
 
 
 def _casts_to_float(node: onnx.NodeProto) -> bool:

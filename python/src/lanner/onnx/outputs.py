@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import onnx
@@ -17,6 +18,25 @@ _MAP = "ZipMap"
 
 #: Outputs of these types are labels: whole numbers or text.
 _LABELS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.STRING)
+
+
+def find_ends(graph: onnx.GraphProto, constants: Constants, wanted: str | None, names: Sequence[str] = ()) -> list[End]:
+    """The ends of the outputs that the owner names, or of the one that is computed where none is named.
+
+    Raises:
+        MisuseError: If there is no such output, or several are named and another policy than ``value`` is wanted.
+        ModelError: As `find_scores`.
+        UnsupportedOpError: As `find_scores`.
+    """
+    if len(names) <= 1:
+        return [find_scores(graph, constants, wanted, next(iter(names), None))]
+    if wanted not in (None, "value"):
+        raise MisuseError(
+            f"output {wanted} is of one output's scores, and {len(names)} are named",
+            where="--output-name",
+            fix="choose value, which tells all of them, or name one",
+        )
+    return [find_scores(graph, constants, "value", name) for name in names]
 
 
 def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None, output_name: str | None) -> End:
@@ -92,7 +112,8 @@ def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | No
     if chosen is None:
         raise ModelError(
             f"the model has {len(outputs)} outputs ({shown}), and one is computed",
-            fix=f"name one with --output-name, as in --output-name {_told_most(graph)}",
+            fix=f"name one with --output-name, as in --output-name {_told_most(graph)}, or several with commas, as in "
+            f"--output value --output-name {','.join(outputs)}",
         )
     return chosen
 

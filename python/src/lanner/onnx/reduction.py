@@ -32,10 +32,8 @@ def lower_reduce_sum(node: Node, graph: GraphBuilder) -> Wire:
     if not axes:
         return x
     if node.operator == "ReduceMean":
-        return graph.reshape(
-            graph.global_average_pool(_columns(graph, x, axes)), reduced(x.shape, axes, keepdims=_keeps(node))
-        )
-    return graph.reshape(sum_along(graph, x, axes), reduced(x.shape, axes, keepdims=_keeps(node)))
+        return reduced(graph, graph.global_average_pool(_columns(graph, x, axes)), x.shape, axes, keepdims=_keeps(node))
+    return reduced(graph, sum_along(graph, x, axes), x.shape, axes, keepdims=_keeps(node))
 
 
 @lowers("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
@@ -80,11 +78,9 @@ def lower_reduce_max(node: Node, graph: GraphBuilder) -> Wire:
     if not axes:
         return x
     if node.operator == "ReduceMax":
-        return graph.reshape(
-            graph.global_max_pool(_columns(graph, x, axes)), reduced(x.shape, axes, keepdims=_keeps(node))
-        )
+        return reduced(graph, graph.global_max_pool(_columns(graph, x, axes)), x.shape, axes, keepdims=_keeps(node))
     largest = graph.global_max_pool(_columns(graph, graph.negate(x), axes))
-    return graph.reshape(graph.negate(largest), reduced(x.shape, axes, keepdims=_keeps(node)))
+    return reduced(graph, graph.negate(largest), x.shape, axes, keepdims=_keeps(node))
 
 
 def sum_along(graph: GraphBuilder, x: Wire, axes: list[int]) -> Wire:
@@ -103,10 +99,7 @@ def _axes(node: Node) -> list[int]:
         return []
     if not axes or not all(-rank <= axis < rank and axis % rank for axis in axes):
         raise node.unsupported("axes", f"is {axes or 'absent'}; samples must stay apart")
-    places = sorted({axis % rank - 1 for axis in axes})
-    if len(places) == len(x.shape) and not _keeps(node):
-        raise node.unsupported("keepdims", "is 0 with all axes, which leaves none; keep them")
-    return places
+    return sorted({axis % rank - 1 for axis in axes})
 
 
 def _keeps(node: Node) -> bool:

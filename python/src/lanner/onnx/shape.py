@@ -41,8 +41,12 @@ def lower_flatten(node: Node, graph: GraphBuilder) -> Wire:
         UnsupportedOpError: If ``axis`` would make several rows of one sample.
     """
     x = node.wire(0)
-    source = (BATCH, *x.shape)
     axis = node.attr("axis", 1)
+    if x.is_column and axis == 1:
+        return x.plain()
+    if x.batch or any(x.merged):
+        raise node.unsupported("input 0", f"has shape {x.batch_shape}; samples must come first", "transpose it before")
+    source = (BATCH, *x.shape)
     split = axis if axis >= 0 else axis + len(source)
     shape = [math.prod(source[:split]), math.prod(source[split:])]
     return _view(node, graph, shape, "axis", 0 if shape[0] == BATCH else None)
@@ -157,6 +161,8 @@ def _view(node: Node, graph: GraphBuilder, shape: list[int], attribute: str, bat
     """Another view, of which an axis holds the batch; None where samples would be mixed."""
     x = node.wire(0)
     parts = None if batch is None else _parts(x, shape, batch)
+    if shape == [1] and x.size == 1 and batch == 0:
+        return graph.reshape(x.plain(), (1,)).as_column()
     if len(shape) < 2 or batch is None or parts is None:
         raise node.unsupported(attribute, f"turns {x.batch_shape} into {tuple(shape)}; samples must stay apart")
     slower, faster = parts

@@ -15,14 +15,14 @@ _NETWORK = "train a neural network or a linear model in its place"
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh"), (_SMOOTH, "train the network without it")),
     **dict.fromkeys(
-        ("Scan", "Loop"),
+        ("Scan",),
         (
             "is a loop over a graph of its own, which this version does not compute",
             "export the model with its steps unrolled, or with LSTM, GRU or RNN in its place",
         ),
     ),
     **dict.fromkeys(
-        ("Attention", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"),
+        ("com.microsoft.Attention", "com.microsoft.MultiHeadAttention"),
         (
             "is several operators in one, which this version takes apart only",
             "export the model with MatMul, Softmax and MatMul in its place",

@@ -66,6 +66,15 @@ class Wire:
         """The same value in the tensor whose batch has an axis of its own."""
         return replace(self, merged=(False, False))
 
+    @property
+    def is_column(self) -> bool:
+        """Whether the tensor's one axis is the batch, of which each sample has one number."""
+        return self.shape == (1,) and self.merged == (False, True)
+
+    def as_column(self: W) -> W:
+        """The same one number of each sample in a tensor without an axis beside the batch."""
+        return replace(self, batch=0, merged=(False, True))
+
     def plain(self: W) -> W:
         """The same value with the batch first."""
         return replace(self, batch=0, merged=(False, False))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.errors import InputError
-from lanner.inputs import as_batch, check_range, fit_sources, read_sources, to_float32
+from lanner.inputs import batch_of, check_range, fit_sources, read_sources
 from lanner.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _sample(value: object, manifest: Manifest, where: str, csv_header: bool | No
         if len(samples) != 1:
             raise InputError(f"there are {len(samples)} samples in {value}", where=where, fix="give a row for each")
         return samples[0].values
-    batch = as_batch(to_float32(value, where), manifest.input, where)  # type: ignore[arg-type]
+    batch = batch_of(value, manifest.input, where)  # type: ignore[arg-type]
     check_range(batch, manifest.input, where)
     if len(batch) != 1:
         raise InputError(f"there are {len(batch)} samples in one row", where=where, fix="give a row for each")

@@ -8,8 +8,30 @@
 )]
 
 mod portable;
+mod table;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
 pub(super) use portable::Word;
+use table::Loops;
+
+impl<T: Word, const ROWS: usize, const COLUMNS: usize> Loops<T, ROWS, COLUMNS> {
+    /// Plain Rust.
+    const PORTABLE: Self = Self { add_rows: portable::add_rows, dot: portable::dot };
+
+    /// Every table of this machine, the fastest first.
+    fn available() -> impl Iterator<Item = Self> {
+        let tables = std::iter::once(Self::PORTABLE);
+        #[cfg(target_arch = "x86_64")]
+        let tables = x86_64::available().chain(tables);
+        tables
+    }
+
+    /// The table of this machine.
+    fn chosen() -> Self {
+        Self::available().next().unwrap_or(Self::PORTABLE)
+    }
+}
 
 /// Adds to each of `ROWS` sums of rows of `values` the rows times its own weights; `weights` holds, for each row, those of all sums.
 pub(super) fn add_rows<T: Word, const ROWS: usize, const COLUMNS: usize>(
@@ -17,75 +39,14 @@ pub(super) fn add_rows<T: Word, const ROWS: usize, const COLUMNS: usize>(
     values: &[[T; COLUMNS]],
     sums: &mut [[T; COLUMNS]; ROWS],
 ) {
-    #[cfg(target_arch = "x86_64")]
-    if x86::has_avx512() {
-        // SAFETY: the processor has the features that the function asks for.
-        unsafe { x86::add_rows_avx512(weights, values, sums) };
-        return;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if x86::has_avx2() {
-        // SAFETY: as above.
-        unsafe { x86::add_rows_avx2(weights, values, sums) };
-        return;
-    }
-    portable::add_rows(weights, values, sums);
+    // SAFETY: this machine has the table.
+    unsafe { (Loops::chosen().add_rows)(weights, values, sums) }
 }
 
 /// The sum of the products of two vectors' elements.
 pub(super) fn dot<T: Word>(weights: &[T], values: &[T]) -> T {
-    #[cfg(target_arch = "x86_64")]
-    if x86::has_avx512() {
-        // SAFETY: the processor has the features that the function asks for.
-        return unsafe { x86::dot_avx512(weights, values) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if x86::has_avx2() {
-        // SAFETY: as above.
-        return unsafe { x86::dot_avx2(weights, values) };
-    }
-    portable::dot(weights, values)
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::portable::{self, Word};
-
-    pub(super) fn has_avx512() -> bool {
-        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq")
-    }
-
-    pub(super) fn has_avx2() -> bool {
-        is_x86_feature_detected!("avx2")
-    }
-
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn add_rows_avx512<T: Word, const ROWS: usize, const COLUMNS: usize>(
-        weights: &[[T; ROWS]],
-        values: &[[T; COLUMNS]],
-        sums: &mut [[T; COLUMNS]; ROWS],
-    ) {
-        portable::add_rows(weights, values, sums);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn add_rows_avx2<T: Word, const ROWS: usize, const COLUMNS: usize>(
-        weights: &[[T; ROWS]],
-        values: &[[T; COLUMNS]],
-        sums: &mut [[T; COLUMNS]; ROWS],
-    ) {
-        portable::add_rows(weights, values, sums);
-    }
-
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn dot_avx512<T: Word>(weights: &[T], values: &[T]) -> T {
-        portable::dot(weights, values)
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn dot_avx2<T: Word>(weights: &[T], values: &[T]) -> T {
-        portable::dot(weights, values)
-    }
+    // SAFETY: this machine has the table.
+    unsafe { (Loops::<T, 1, 1>::chosen().dot)(weights, values) }
 }
 
 #[cfg(test)]
@@ -99,18 +60,23 @@ mod tests {
                 (0..rows).map(|row| [0, 1, 2, 3].map(|sum| word(4 * row + sum))).collect();
             let values: Vec<[T; COLUMNS]> =
                 (0..rows).map(|row| std::array::from_fn(|column| word(COLUMNS * row + column + 5))).collect();
-            let mut sums = [[word(3); COLUMNS]; 4];
-            let mut expected = sums;
-            add_rows(&weights, &values, &mut sums);
+            let mut expected = [[word(3); COLUMNS]; 4];
             portable::add_rows(&weights, &values, &mut expected);
-            assert_eq!(sums, expected);
             let (a, b) = (weights.as_flattened(), values.as_flattened());
-            assert_eq!(dot(a, &b[..a.len()]), portable::dot(a, &b[..a.len()]));
+            for table in Loops::<T, 4, COLUMNS>::available() {
+                let mut sums = [[word(3); COLUMNS]; 4];
+                // SAFETY: this machine has the table.
+                let product = unsafe {
+                    (table.add_rows)(&weights, &values, &mut sums);
+                    (table.dot)(a, &b[..a.len()])
+                };
+                assert_eq!((sums, product), (expected, portable::dot(a, &b[..a.len()])));
+            }
         }
     }
 
     #[test]
-    fn the_chosen_copy_equals_the_portable_one() {
+    fn every_table_computes_the_same() {
         check::<u32, 16>();
         check::<u64, 16>();
     }

@@ -40,7 +40,7 @@ pub(super) fn fit(shape: &Convolution, outputs: [usize; 2], slots: usize, padded
         cuts(0).into_iter().flat_map(|down| right.iter().map(move |right| [down.clone(), right.clone()]));
     let fitting = all.filter(|axes| block(axes).0 <= slots / 2);
     let best = fitting.min_by_key(|[down, right]| (down.frames * right.frames, right.frames));
-    best.ok_or(ProtocolError::Shape { what: "image larger than the slots" })
+    best.ok_or(ProtocolError::Parameters("image larger than the slots"))
 }
 
 /// Slots of the block of a channel, and its row stride.
@@ -72,9 +72,7 @@ impl Channels {
                 (1, 1, 1, 1)
             }
         };
-        if baby == 0 || diagonals % baby != 0 {
-            return Err(ProtocolError::Shape { what: "baby steps" });
-        }
+        ProtocolError::refuse_if(baby == 0 || diagonals % baby != 0, "baby steps")?;
         Ok(Self {
             block,
             block_width,

@@ -20,6 +20,9 @@ struct Partial {
     down: isize,
 }
 
+/// Phases of input channels that meet output channels of their group, by diagonal and output ciphertext.
+type Meetings = BTreeMap<(usize, usize), Vec<[usize; 2]>>;
+
 impl Packing {
     /// Builds the program and the list of plaintexts.
     pub(super) fn build_program(&mut self) {
@@ -57,23 +60,33 @@ impl Packing {
     /// The plaintexts of an input ciphertext that are not zero for all weights, by the rotation they weigh.
     fn cells_of(&self, input: usize) -> Vec<Cell> {
         let shifts = [self.axes[0].shifts(), self.axes[1].shifts()];
-        let (sources, targets) = (self.source_groups(input), self.target_groups());
+        // Where groups are many, few channels meet, and they are sought from the channels; else most diagonals have some.
+        let many = self.shape.groups > self.shape.group_inputs();
+        let meetings = if many { self.meetings_by_group(input) } else { self.meetings(input) };
         let mut cells = Vec::new();
-        for diagonal in 0..self.channels.diagonals {
-            for (output, targets) in targets.iter().enumerate() {
-                let phases = self.phases_that_meet(&sources, targets, diagonal);
-                for down in &shifts[0] {
-                    for right in &shifts[1] {
-                        let shift = [*down, *right];
-                        if phases.iter().any(|phase| self.reads(shift, *phase)) {
-                            cells.push(Cell { input, output, diagonal, shift });
-                        }
+        for ((diagonal, output), phases) in meetings {
+            for down in &shifts[0] {
+                for right in &shifts[1] {
+                    let shift = [*down, *right];
+                    if phases.iter().any(|phase| self.reads(shift, *phase)) {
+                        cells.push(Cell { input, output, diagonal, shift });
                     }
                 }
             }
         }
         cells.sort_by_key(|cell| (cell.diagonal % self.channels.baby, self.input_shift(*cell)));
         cells
+    }
+
+    /// The phases of channels of an input ciphertext that a diagonal weighs for output channels of their group, by diagonal and output ciphertext.
+    fn meetings(&self, input: usize) -> Meetings {
+        let (sources, targets) = (self.source_groups(input), self.target_groups());
+        let pairs = (0..self.channels.diagonals)
+            .flat_map(|diagonal| targets.iter().enumerate().map(move |output| (diagonal, output)));
+        let of = |(diagonal, (output, targets)): (usize, (usize, &Vec<_>))| {
+            ((diagonal, output), self.phases_that_meet(&sources, targets, diagonal))
+        };
+        pairs.map(of).collect()
     }
 
     /// The group and the phase of the input channel at each position of an input ciphertext's first copy.
@@ -117,6 +130,39 @@ impl Packing {
             }
         }
         phases
+    }
+
+    /// As [`Self::meetings`], where each input channel is held against the output channels of its group alone.
+    fn meetings_by_group(&self, input: usize) -> Meetings {
+        let Channels { positions, period, diagonals, .. } = self.channels;
+        let mut meetings = Meetings::new();
+        for at in 0..period {
+            let Some((channel, phase)) = self.channels.input(&self.shape, input, at) else { continue };
+            let first = channel / self.shape.group_inputs() * self.shape.group_outputs();
+            for target in first..first + self.shape.group_outputs() {
+                let (output, end) = self.output_position(0, target);
+                // Sums that come together at their end, and copies of the channel.
+                for position in (end..end + period).step_by(diagonals) {
+                    for source in (at..positions).step_by(period) {
+                        let diagonal = self.diagonal_between(position, source);
+                        if diagonal < diagonals {
+                            let phases = meetings.entry((diagonal, output)).or_default();
+                            if !phases.contains(&phase) {
+                                phases.push(phase);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        meetings
+    }
+
+    /// The diagonal that weighs what is at a position for another one.
+    fn diagonal_between(&self, position: usize, source: usize) -> usize {
+        let half = self.channels.positions / 2;
+        let swap = usize::from(position / half != source / half);
+        swap * half + (source % half + half - position % half) % half
     }
 
     /// Output channel, input channel and its phase that meet at a position of a diagonal, if of one group.
@@ -240,5 +286,60 @@ impl Packing {
         let (diagonals, doublings) =
             (self.channels.diagonals, self.channels.period / self.channels.diagonals);
         (0..doublings.ilog2()).map(|log| self.block_rotation(diagonals << log, self.channels.block)).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use lanner_step::{Convolution, Samples};
+
+    use super::*;
+
+    #[test]
+    fn what_meets_is_found_from_diagonals_and_from_channels() {
+        let grouped =
+            |groups: usize, outputs: usize, inputs: usize, image: [usize; 2], strides: [usize; 2]| {
+                let [in_channels, out_channels] = [groups * inputs, groups * outputs];
+                let one = Convolution::fully_connected(in_channels, out_channels);
+                Convolution { image, strides, groups, ..one }
+            };
+        let shapes = [
+            grouped(40, 1, 1, [1, 1], [1, 1]),
+            grouped(7, 2, 3, [1, 1], [1, 1]),
+            grouped(9, 3, 2, [2, 2], [1, 1]),
+            Convolution { kernel: [2, 2], ..grouped(6, 1, 2, [4, 4], [2, 2]) },
+            grouped(3, 1, 1, [4, 4], [1, 1]),
+            grouped(1, 5, 6, [1, 1], [1, 1]),
+        ];
+        for shape in shapes {
+            for packing in Packing::all(&shape, 64).unwrap() {
+                for input in 0..packing.channels.inputs {
+                    let mut found = packing.meetings_by_group(input);
+                    let mut sought = packing.meetings(input);
+                    sought.retain(|_, phases| !phases.is_empty());
+                    for phases in found.values_mut().chain(sought.values_mut()) {
+                        phases.sort_unstable();
+                    }
+                    assert_eq!(found, sought, "{shape:?}, {:?}", packing.kernel());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn work_is_no_less_than_what_a_layout_multiplies() {
+        for [groups, outputs, inputs] in
+            [[40, 1, 1], [9, 2, 3], [100, 63, 64], [3000, 3, 1], [9000, 1, 2], [20_000, 1, 1]]
+        {
+            let one = Convolution::fully_connected(groups * inputs, groups * outputs);
+            let shape = Convolution { groups, ..one };
+            let bound = crate::gazelle::work(&shape, Samples::ONE).products;
+            for packing in Packing::choices(&shape, 8192, Samples::ONE).unwrap() {
+                let products = packing.operations().multiplications as u64;
+                assert!(products <= bound, "{shape:?}, {:?}: {products}, {bound}", packing.kernel());
+            }
+            assert!(bound <= 6400, "{groups} groups: {bound}");
+        }
     }
 }

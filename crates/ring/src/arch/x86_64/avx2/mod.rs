@@ -7,13 +7,30 @@
 //! subnormal number, infinity or NaN can occur.
 #![allow(unsafe_code)] // Vector loads and stores, and intrinsics in functions that inherit the instruction set.
 
-pub(super) mod slices;
-pub(super) mod sums;
-pub(super) mod transform;
+mod slices;
+mod sums;
+mod transform;
 
 use std::arch::x86_64::*;
 
 use crate::Modulus;
+use crate::arch::{Kernels, portable};
+
+/// For moduli below `2^50`.
+pub(super) const KERNELS: Kernels = Kernels {
+    name: "Avx2",
+    limit: 1 << 50,
+    roots: transform::roots,
+    add_assign: slices::add_assign,
+    sub_assign: slices::sub_assign,
+    mul_assign: slices::mul_assign,
+    mul_scalar: slices::mul_scalar,
+    sub_mul: slices::sub_mul,
+    lift_centered: slices::lift_centered,
+    dot: [sums::dot::<false>, sums::dot::<true>],
+    combine: [sums::combine::<false>, sums::combine::<true>],
+    ..portable::KERNELS
+};
 
 /// Constants of one modulus, each in all lanes.
 #[derive(Clone, Copy)]

@@ -16,69 +16,52 @@ use std::arch::x86_64::{
 
 use lanner_primitives::Block;
 
-use super::ROW;
 use super::steps::{self, EvaluatedGroup, GarbledGroup};
 use super::vector::{Vector, Vectorized};
+use super::{Kernels, ROW};
 use crate::circuit::Step;
 use crate::half_gates::Row;
 
-pub(super) fn has_aes_ni() -> bool {
-    is_x86_feature_detected!("aes") && is_x86_feature_detected!("avx")
-}
-
-pub(super) fn has_vaes512() -> bool {
-    is_x86_feature_detected!("vaes")
+/// The tables of this machine, the fastest first.
+pub(super) fn available() -> impl Iterator<Item = &'static Kernels> {
+    let vaes512 = is_x86_feature_detected!("aes")
+        && is_x86_feature_detected!("vaes")
         && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512bw");
+    let aes_ni = is_x86_feature_detected!("aes") && is_x86_feature_detected!("avx");
+    [vaes512.then_some(&VAES512), aes_ni.then_some(&AES_NI)].into_iter().flatten()
 }
 
-/// Garbles with AES-NI, which `Kernel` has found to exist.
-pub(super) fn garble_aes_ni(group: &mut GarbledGroup<'_>, steps: &[Step], rows: &mut [Row]) -> usize {
-    #[target_feature(enable = "aes,avx")]
-    fn kernel(group: &mut GarbledGroup<'_>, steps: &[Step], rows: &mut [Row]) -> usize {
-        // SAFETY: this function is compiled with the vector's instructions.
-        let mut engine = unsafe { Vectorized::<__m128i>::new(group.delta) };
-        steps::garble(&mut engine, group, steps, rows)
-    }
-    // SAFETY: a `Kernel` of this backend exists only where `has_aes_ni` holds.
-    unsafe { kernel(group, steps, rows) }
+/// Declares the table of kernels over vectors, compiled with the instructions that these need.
+macro_rules! kernels {
+    ($(#[$doc:meta])* $table:ident = $name:literal, $vector:ty, $features:literal) => {
+        $(#[$doc])*
+        const $table: Kernels = {
+            #[target_feature(enable = $features)]
+            fn garble(group: &mut GarbledGroup<'_>, steps: &[Step], rows: &mut [Row]) -> usize {
+                // SAFETY: this function is compiled with the vector's instructions.
+                let mut engine = unsafe { Vectorized::<$vector>::new(group.delta) };
+                steps::garble(&mut engine, group, steps, rows)
+            }
+            #[target_feature(enable = $features)]
+            fn evaluate(group: &mut EvaluatedGroup<'_>, steps: &[Step], rows: &[[u8; ROW]]) -> usize {
+                // SAFETY: this function is compiled with the vector's instructions.
+                let mut engine = unsafe { Vectorized::<$vector>::new(Block::ZERO) };
+                steps::evaluate(&mut engine, group, steps, rows)
+            }
+            Kernels { name: $name, garble, evaluate }
+        };
+    };
 }
 
-/// Evaluates with AES-NI, which `Kernel` has found to exist.
-pub(super) fn evaluate_aes_ni(group: &mut EvaluatedGroup<'_>, steps: &[Step], rows: &[[u8; ROW]]) -> usize {
-    #[target_feature(enable = "aes,avx")]
-    fn kernel(group: &mut EvaluatedGroup<'_>, steps: &[Step], rows: &[[u8; ROW]]) -> usize {
-        // SAFETY: this function is compiled with the vector's instructions.
-        let mut engine = unsafe { Vectorized::<__m128i>::new(Block::ZERO) };
-        steps::evaluate(&mut engine, group, steps, rows)
-    }
-    // SAFETY: a `Kernel` of this backend exists only where `has_aes_ni` holds.
-    unsafe { kernel(group, steps, rows) }
-}
-
-/// Garbles with VAES and AVX-512, which `Kernel` has found to exist.
-pub(super) fn garble_vaes512(group: &mut GarbledGroup<'_>, steps: &[Step], rows: &mut [Row]) -> usize {
-    #[target_feature(enable = "aes,vaes,avx512f,avx512bw")]
-    fn kernel(group: &mut GarbledGroup<'_>, steps: &[Step], rows: &mut [Row]) -> usize {
-        // SAFETY: this function is compiled with the vector's instructions.
-        let mut engine = unsafe { Vectorized::<__m512i>::new(group.delta) };
-        steps::garble(&mut engine, group, steps, rows)
-    }
-    // SAFETY: a `Kernel` of this backend exists only where `has_vaes512` holds.
-    unsafe { kernel(group, steps, rows) }
-}
-
-/// Evaluates with VAES and AVX-512, which `Kernel` has found to exist.
-pub(super) fn evaluate_vaes512(group: &mut EvaluatedGroup<'_>, steps: &[Step], rows: &[[u8; ROW]]) -> usize {
-    #[target_feature(enable = "aes,vaes,avx512f,avx512bw")]
-    fn kernel(group: &mut EvaluatedGroup<'_>, steps: &[Step], rows: &[[u8; ROW]]) -> usize {
-        // SAFETY: this function is compiled with the vector's instructions.
-        let mut engine = unsafe { Vectorized::<__m512i>::new(Block::ZERO) };
-        steps::evaluate(&mut engine, group, steps, rows)
-    }
-    // SAFETY: a `Kernel` of this backend exists only where `has_vaes512` holds.
-    unsafe { kernel(group, steps, rows) }
-}
+kernels!(
+    /// One block to an instruction.
+    AES_NI = "AesNi", __m128i, "aes,avx"
+);
+kernels!(
+    /// Four blocks to an instruction.
+    VAES512 = "Vaes512", __m512i, "aes,vaes,avx512f,avx512bw"
+);
 
 /// `_MM_SHUFFLE(1, 0, 3, 2)`: swaps the halves of a block.
 const SWAP_HALVES: i32 = 0x4e;

@@ -1,5 +1,4 @@
 //! Transposition on x86-64: with AVX-512 and the Galois field instructions, or the portable code compiled for AVX2.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{
     __m512i, _mm512_gf2p8affine_epi64_epi8, _mm512_loadu_si512, _mm512_permutexvar_epi8, _mm512_set1_epi64,
@@ -7,36 +6,17 @@ use std::arch::x86_64::{
     _mm512_unpackhi_epi64, _mm512_unpacklo_epi8, _mm512_unpacklo_epi64,
 };
 
-use super::portable;
 use crate::Block;
-
-/// Transposes by the best kernel there is; false, with nothing done, if there is none.
-pub(super) fn transpose(rows: &[Block], out: &mut [Block]) -> bool {
-    if is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("gfni")
-    {
-        // SAFETY: the features that the function needs were just detected.
-        unsafe { transpose_wide(rows, out) };
-        true
-    } else if is_x86_feature_detected!("avx2") {
-        // SAFETY: the feature that the function needs was just detected.
-        unsafe { transpose_avx2(rows, out) };
-        true
-    } else {
-        false
-    }
-}
+use crate::arch::portable;
 
 #[target_feature(enable = "avx2")]
-fn transpose_avx2(rows: &[Block], out: &mut [Block]) {
+pub(super) fn transpose_avx2(rows: &[Block], out: &mut [Block]) {
     portable::transpose(rows, out);
 }
 
 /// Four tiles, 512 columns, at a time; the tiles that are left one by one.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn transpose_wide(rows: &[Block], out: &mut [Block]) {
+pub(super) fn transpose_wide(rows: &[Block], out: &mut [Block]) {
     let stride = out.len() / 128;
     let whole = stride - stride % 4;
     let (quads, rest) = out.split_at_mut(128 * whole);

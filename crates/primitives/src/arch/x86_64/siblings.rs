@@ -1,5 +1,4 @@
 //! Additions at a secret place or under secret bits, four blocks to a register.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{
     _mm512_add_epi64, _mm512_cmpeq_epi64_mask, _mm512_mask_xor_epi64, _mm512_set_epi64, _mm512_set1_epi64,
@@ -8,20 +7,14 @@ use std::arch::x86_64::{
 
 use super::registers::{LANES, load, spread, store};
 use crate::Block;
+use crate::arch::portable;
 
-/// Adds `values` at the siblings of number `place`, if the processor has the instructions.
-pub(super) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) -> bool {
-    let half = blocks.len() / 2;
-    let available = half.is_multiple_of(LANES) && is_x86_feature_detected!("avx512f");
-    if available {
-        // SAFETY: the feature that the function needs was just detected.
-        unsafe { add_wide(blocks, place, values) };
-    }
-    available
-}
-
+/// Adds `values` at the siblings of number `place`.
 #[target_feature(enable = "avx512f")]
-fn add_wide(blocks: &mut [Block], place: usize, values: [Block; 2]) {
+pub(super) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) {
+    if !(blocks.len() / 2).is_multiple_of(LANES) {
+        return portable::add_at_siblings(blocks, place, values);
+    }
     let (left, right) = blocks.split_at_mut(blocks.len() / 2);
     let (left_value, right_value) = (spread(values[0]), spread(values[1]));
     let place = _mm512_set1_epi64(place as i64);
@@ -37,18 +30,12 @@ fn add_wide(blocks: &mut [Block], place: usize, values: [Block; 2]) {
     }
 }
 
-/// Adds `value` to siblings whose sum has a low bit, if the processor has the instructions.
-pub(super) fn add_by_parents(blocks: &mut [Block], value: Block) -> bool {
-    let available = (blocks.len() / 2).is_multiple_of(LANES) && is_x86_feature_detected!("avx512f");
-    if available {
-        // SAFETY: the feature that the function needs was just detected.
-        unsafe { add_by_parents_wide(blocks, value) };
-    }
-    available
-}
-
+/// Adds `value` to siblings whose sum has a low bit.
 #[target_feature(enable = "avx512f")]
-fn add_by_parents_wide(blocks: &mut [Block], value: Block) {
+pub(super) fn add_by_parents(blocks: &mut [Block], value: Block) {
+    if !(blocks.len() / 2).is_multiple_of(LANES) {
+        return portable::add_by_parents(blocks, value);
+    }
     let (left, right) = blocks.split_at_mut(blocks.len() / 2);
     let (value, low_bit) = (spread(value), _mm512_set1_epi64(1));
     for (left, right) in left.as_chunks_mut().0.iter_mut().zip(right.as_chunks_mut().0) {

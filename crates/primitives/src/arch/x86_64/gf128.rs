@@ -1,23 +1,16 @@
 //! Sums of products in `GF(2^128)` by carry-less multiplication, reduced once.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{
     __m128i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_setzero_si128, _mm_unpackhi_epi64,
     _mm_xor_si128,
 };
 
-use super::portable::reduce;
 use crate::Block;
+use crate::arch::portable::reduce;
 
-/// The sum of the products at equal places, if the processor has the instructions.
-pub(super) fn field_dot(a: &[Block], b: &[Block]) -> Option<Block> {
-    let available = is_x86_feature_detected!("pclmulqdq") && is_x86_feature_detected!("sse4.1");
-    // SAFETY: the features that the function needs were just detected.
-    available.then(|| unsafe { dot(a, b) })
-}
-
+/// The sum of the products at equal places.
 #[target_feature(enable = "pclmulqdq,sse4.1")]
-fn dot(a: &[Block], b: &[Block]) -> Block {
+pub(super) fn field_dot(a: &[Block], b: &[Block]) -> Block {
     let mut low = _mm_setzero_si128();
     let (mut middle, mut high) = (low, low);
     for (a, b) in a.iter().zip(b) {

@@ -1,5 +1,4 @@
 //! AES-128 on 32 blocks at a time by the vector AES instructions on 512-bit registers.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_aeskeygenassist_si128, _mm_loadu_si128, _mm_setzero_si128, _mm_shuffle_epi32,
@@ -8,7 +7,7 @@ use std::arch::x86_64::{
     _mm512_xor_si512,
 };
 
-use zeroize::Zeroize;
+use crate::arch::wide::RoundKeys;
 
 /// The bytes that run through the pipeline at once: 8 registers of 4 blocks.
 const BATCH: usize = REGISTERS * 64;
@@ -16,43 +15,14 @@ const BATCH: usize = REGISTERS * 64;
 /// Enough independent registers to cover the latency of a round; with the keys they fit the register file.
 const REGISTERS: usize = 8;
 
-/// A key schedule, which exists only where the processor has the instructions.
-pub(crate) struct WideCipher {
-    keys: [__m128i; 11],
+/// The round keys of a schedule, as registers.
+pub(super) const fn round_keys(keys: &RoundKeys) -> &[__m128i; 11] {
+    bytemuck::must_cast_ref(keys)
 }
 
-impl Drop for WideCipher {
-    fn drop(&mut self) {
-        self.keys.zeroize();
-    }
-}
-
-impl WideCipher {
-    /// The schedule of a key, or nothing if the processor lacks the instructions.
-    pub(crate) fn new(key: &[u8; 16]) -> Option<Self> {
-        let available = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("vaes")
-            && is_x86_feature_detected!("aes");
-        // SAFETY: the features that the function needs were just detected.
-        available.then(|| Self { keys: unsafe { expand_key(key) } })
-    }
-
-    pub(super) const fn keys(&self) -> &[__m128i; 11] {
-        &self.keys
-    }
-
-    /// Replaces every 16 bytes by their encryption; the length is a multiple of 16.
-    pub(crate) fn encrypt(&self, bytes: &mut [u8]) {
-        // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { encrypt(&self.keys, bytes) }
-    }
-
-    /// Fills `bytes` with the encryptions of the 128-bit little-endian integers `first`, `first + 1`, ..., wrapping at
-    /// `2^64`; the length is a multiple of 16.
-    pub(crate) fn counter_mode(&self, first: u64, bytes: &mut [u8]) {
-        // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { counter_mode(&self.keys, first, bytes) }
-    }
+#[target_feature(enable = "aes")]
+pub(super) fn schedule(key: &[u8; 16]) -> RoundKeys {
+    bytemuck::must_cast(expand_key(key))
 }
 
 #[target_feature(enable = "aes")]
@@ -82,8 +52,9 @@ fn next_key<const ROUND_CONSTANT: i32>(key: __m128i) -> __m128i {
     _mm_xor_si128(sums, substituted)
 }
 
+/// Replaces every 16 bytes by their encryption.
 #[target_feature(enable = "avx512f,vaes")]
-fn encrypt(keys: &[__m128i; 11], bytes: &mut [u8]) {
+pub(super) fn encrypt(keys: &RoundKeys, bytes: &mut [u8]) {
     let keys = broadcast(keys);
     let (batches, rest) = bytes.as_chunks_mut::<BATCH>();
     for batch in batches {
@@ -99,8 +70,9 @@ fn encrypt(keys: &[__m128i; 11], bytes: &mut [u8]) {
     }
 }
 
+/// Fills `bytes` with the encryptions of the 128-bit little-endian integers from `first` on, wrapping at `2^64`.
 #[target_feature(enable = "avx512f,vaes")]
-fn counter_mode(keys: &[__m128i; 11], first: u64, bytes: &mut [u8]) {
+pub(super) fn counter_mode(keys: &RoundKeys, first: u64, bytes: &mut [u8]) {
     let keys = broadcast(keys);
     let first = first.cast_signed();
     let mut counters = [_mm512_setzero_si512(); REGISTERS];
@@ -126,9 +98,9 @@ fn counter_mode(keys: &[__m128i; 11], first: u64, bytes: &mut [u8]) {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn broadcast(keys: &[__m128i; 11]) -> [__m512i; 11] {
+pub(super) fn broadcast(keys: &RoundKeys) -> [__m512i; 11] {
     let mut wide = [_mm512_setzero_si512(); 11];
-    for (wide, key) in wide.iter_mut().zip(keys) {
+    for (wide, key) in wide.iter_mut().zip(round_keys(keys)) {
         *wide = _mm512_broadcast_i32x4(*key);
     }
     wide

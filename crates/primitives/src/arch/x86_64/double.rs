@@ -1,29 +1,20 @@
 //! Products with `X` over `GF(2^128)`, four blocks to a register.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{
     __m512i, _mm512_maskz_mov_epi64, _mm512_set_epi64, _mm512_set1_epi64, _mm512_shuffle_epi32,
     _mm512_slli_epi64, _mm512_ternarylogic_epi64, _mm512_test_epi64_mask,
 };
 
-use super::hash_x86::{A_XOR_B_XOR_C, SWAP};
+use super::hash::{A_XOR_B_XOR_C, SWAP};
 use super::registers::{load, load_few, store, store_few};
 use crate::Block;
 use crate::block::REDUCED;
 
-/// Replaces every `x[j]` by the sum of `y[j]` and its double, if the processor has the instructions.
-pub(super) fn double_and_add(x: &mut [Block], y: &[Block]) -> bool {
-    let available = is_x86_feature_detected!("avx512f");
-    if available {
-        let count = x.len().min(y.len());
-        // SAFETY: the feature that the function needs was just detected.
-        unsafe { add_wide(&mut x[..count], &y[..count]) };
-    }
-    available
-}
-
+/// Replaces every `x[j]` by the sum of `y[j]` and its double.
 #[target_feature(enable = "avx512f")]
-fn add_wide(x: &mut [Block], y: &[Block]) {
+pub(super) fn double_and_add(x: &mut [Block], y: &[Block]) {
+    let count = x.len().min(y.len());
+    let (x, y) = (&mut x[..count], &y[..count]);
     let ((x, x_few), (y, y_few)) = (x.as_chunks_mut(), y.as_chunks());
     for (x, y) in x.iter_mut().zip(y) {
         store(x, sum(load(x), load(y)));

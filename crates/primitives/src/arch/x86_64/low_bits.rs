@@ -1,21 +1,25 @@
 //! Low bits, eight blocks at a time.
-#![allow(unsafe_code)]
 
 use super::registers::{bits_of, load, low_words};
 use crate::Block;
+use crate::arch::portable;
 
-/// The low bits of 64 blocks, if there are so many and the processor has the instructions.
-pub(super) fn low_bits(blocks: &[Block]) -> Option<u64> {
-    let blocks = blocks.try_into().ok().filter(|_| is_x86_feature_detected!("avx512f"))?;
-    // SAFETY: the feature that the function needs was just detected.
-    Some(unsafe { low_bits_wide(blocks) })
+/// The low bits of at most 64 blocks.
+#[target_feature(enable = "avx512f")]
+pub(super) fn low_bits(blocks: &[Block]) -> u64 {
+    match blocks.try_into() {
+        Ok(blocks) => low_bits_wide(blocks),
+        Err(_) => portable::low_bits(blocks),
+    }
 }
 
-/// As [`low_bits`], of a bit of 64 words.
-pub(super) fn bit_of_words(words: &[u64], bit: u32) -> Option<u64> {
-    let words = words.try_into().ok().filter(|_| is_x86_feature_detected!("avx512f"))?;
-    // SAFETY: the feature that the function needs was just detected.
-    Some(unsafe { bit_of_words_wide(words, bit) })
+/// As [`low_bits`], of a bit of at most 64 words.
+#[target_feature(enable = "avx512f")]
+pub(super) fn bit_of_words(words: &[u64], bit: u32) -> u64 {
+    match words.try_into() {
+        Ok(words) => bit_of_words_wide(words, bit),
+        Err(_) => portable::bit_of_words(words, bit),
+    }
 }
 
 #[target_feature(enable = "avx512f")]

@@ -1,34 +1,32 @@
 //! The local code with AVX-512: the places of the next columns are made while those of the last are read.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{
-    __m128i, __m512i, _mm512_add_epi64, _mm512_aesenc_epi128, _mm512_aesenclast_epi128,
-    _mm512_mask_blend_epi32, _mm512_mul_epu32, _mm512_set_epi64, _mm512_set1_epi64, _mm512_setzero_si512,
-    _mm512_slli_epi32, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_xor_si512,
+    __m512i, _mm512_add_epi64, _mm512_aesenc_epi128, _mm512_aesenclast_epi128, _mm512_mask_blend_epi32,
+    _mm512_mul_epu32, _mm512_set_epi64, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi32,
+    _mm512_srli_epi64, _mm512_storeu_si512, _mm512_xor_si512,
 };
 
 use super::registers::spread;
-use super::vaes::{WideCipher, broadcast};
+use super::vaes::broadcast;
 use crate::Block;
-use crate::local_code::{ONES, WORDS};
+use crate::arch::wide::{ONES, RoundKeys, WORDS};
 
-impl WideCipher {
-    /// Adds to each of `out` the `ONES` blocks of `input`, of at least one and fewer than [`MAX_INPUTS`], that words of the stream from block
-    /// `first` on name.
-    pub(crate) fn add_local(&self, input: &[Block], first: u64, out: &mut [Block]) {
-        if let Ok(count) = u32::try_from(input.len())
-            && (1..MAX_INPUTS).contains(&count)
-        {
-            // SAFETY: a value of this type exists only where the features were detected; there are `count` blocks.
-            unsafe { add_local(self.keys(), input, count, first, out) }
-        }
+/// Adds to each of `out` the `ONES` blocks of `input`, of at least one and fewer than [`MAX_INPUTS`], that words of the stream from block
+/// `first` on name.
+#[target_feature(enable = "avx512f,vaes")]
+pub(super) fn add_local(keys: &RoundKeys, input: &[Block], first: u64, out: &mut [Block]) {
+    if let Ok(count) = u32::try_from(input.len())
+        && (1..MAX_INPUTS).contains(&count)
+    {
+        // SAFETY: there are `count` blocks.
+        unsafe { add_counted(keys, input, count, first, out) }
     }
 }
 
 /// # Safety
 /// `input` has `count` blocks, at least one and fewer than [`MAX_INPUTS`].
 #[target_feature(enable = "avx512f,vaes")]
-unsafe fn add_local(keys: &[__m128i; 11], input: &[Block], count: u32, first: u64, out: &mut [Block]) {
+unsafe fn add_counted(keys: &RoundKeys, input: &[Block], count: u32, first: u64, out: &mut [Block]) {
     let mut names = Names { keys: broadcast(keys), count, next: counters(first) };
     let mut turns = [Places([0; COLUMNS * ONES]), Places([0; COLUMNS * ONES])];
     let [mut places, mut next] = turns.each_mut();
@@ -95,7 +93,7 @@ fn counters(first: u64) -> __m512i {
 }
 
 /// Inputs whose places would not fit 32 bits.
-pub(crate) const MAX_INPUTS: u32 = 1 << (32 - BLOCK_SHIFT);
+pub(super) const MAX_INPUTS: u32 = 1 << (32 - BLOCK_SHIFT);
 /// The binary logarithm of a block's bytes.
 const BLOCK_SHIFT: u32 = Block::BYTES.trailing_zeros();
 /// Columns whose places fill whole registers. They are few, so that the processor sees the next ones' while it reads.

@@ -6,13 +6,36 @@
 //! is needed between butterflies, and both halves of the Barrett step that keeps a value below `2q` are multiply-adds.
 #![allow(unsafe_code)] // Vector loads and stores, and intrinsics in functions that inherit the instruction set.
 
-pub(super) mod slices;
-pub(super) mod sums;
-pub(super) mod transform;
+mod slices;
+mod sums;
+mod transform;
 
 use std::arch::x86_64::*;
 
 use crate::Modulus;
+use crate::arch::Kernels;
+
+/// For moduli below `2^50`.
+pub(super) const KERNELS: Kernels = Kernels {
+    name: "Avx512",
+    limit: 1 << 50,
+    roots: transform::roots,
+    capacity: |_| sums::CAPACITY,
+    add_assign: slices::add_assign,
+    sub_assign: slices::sub_assign,
+    mul_assign: slices::mul_assign,
+    mul_scalar: slices::mul_scalar,
+    sub_mul: slices::sub_mul,
+    lift_centered: slices::lift_centered,
+    dot: [sums::dot::<false>, sums::dot::<true>],
+    combine: [sums::combine::<false>, sums::combine::<true>],
+    reduce: slices::reduce,
+    permute: sums::permute,
+    mul_add: sums::mul_add,
+    reduce_sum: sums::reduce,
+    quotients: sums::quotients,
+    dot_permuted: sums::dot_permuted,
+};
 
 /// Constants of one modulus, each in all lanes.
 #[derive(Clone, Copy)]

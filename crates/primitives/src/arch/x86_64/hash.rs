@@ -1,34 +1,19 @@
 //! The correlation-robust hash and the half tree's step, four blocks to a register: each block is read once and written once.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{
-    __m128i, __m512i, _mm512_add_epi64, _mm512_aesenc_epi128, _mm512_aesenclast_epi128, _mm512_and_si512,
+    __m512i, _mm512_add_epi64, _mm512_aesenc_epi128, _mm512_aesenclast_epi128, _mm512_and_si512,
     _mm512_maskz_mov_epi64, _mm512_set_epi64, _mm512_setzero_si512, _mm512_shuffle_epi32,
     _mm512_ternarylogic_epi64, _mm512_xor_si512,
 };
 
 use super::registers::{LANES, halves_of, load, load_few, spread, store, store_few};
-use super::vaes::{WideCipher, broadcast};
+use super::vaes::broadcast;
 use crate::Block;
-use crate::cipher::Numbering;
+use crate::arch::wide::{Numbering, RoundKeys};
 
-impl WideCipher {
-    /// Replaces every `x[j]` by `H(x[j] xor offset, tweak j)`.
-    pub(crate) fn hash(&self, x: &mut [Block], offset: Block, tweaks: Numbering) {
-        // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { hash(self.keys(), x, offset, tweaks) }
-    }
-
-    /// Makes of every `x` in the first half of `nodes` its children `H(x, tweak j)`, in its place, and `x xor H(x, tweak j)`, in the
-    /// second half, both without the bits that `keep` lacks; returns the sum of the former with all bits.
-    pub(crate) fn expand(&self, nodes: &mut [Block], tweaks: Numbering, keep: Block) -> Block {
-        // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { expand(self.keys(), nodes, tweaks, keep) }
-    }
-}
-
+/// Replaces every `x[j]` by `H(x[j] xor offset, tweak j)`.
 #[target_feature(enable = "avx512f,vaes")]
-fn hash(keys: &[__m128i; 11], x: &mut [Block], offset: Block, tweaks: Numbering) {
+pub(super) fn hash(keys: &RoundKeys, x: &mut [Block], offset: Block, tweaks: Numbering) {
     let (keys, offset) = (broadcast(keys), spread(offset));
     let mut tweaks = Tweaks::new(tweaks);
     let (groups, few) = x.as_chunks_mut();
@@ -62,8 +47,9 @@ fn hash_batch<const GROUPS: usize>(
     }
 }
 
+/// Makes children of the first half of `nodes`: see [`CipherKernels`](crate::arch::wide::CipherKernels).
 #[target_feature(enable = "avx512f,vaes")]
-fn expand(keys: &[__m128i; 11], nodes: &mut [Block], tweaks: Numbering, keep: Block) -> Block {
+pub(super) fn expand(keys: &RoundKeys, nodes: &mut [Block], tweaks: Numbering, keep: Block) -> Block {
     let (keys, keep) = (broadcast(keys), spread(keep));
     let mut tweaks = Tweaks::new(tweaks);
     let mut sum = _mm512_setzero_si512();

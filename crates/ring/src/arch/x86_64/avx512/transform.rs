@@ -4,14 +4,15 @@
 
 use std::arch::x86_64::*;
 
-use super::super::passes::{self, Four, Kernel};
 use super::{BITS, Factor, Ifma, load, quotient, splat, store};
 use crate::Modulus;
+use crate::arch::passes::{self, Four, Kernel};
+use crate::arch::{self, portable};
 use crate::modulus::Shoup;
 
 /// The roots of one direction.
 #[derive(Debug)]
-pub(crate) struct Roots {
+struct Roots {
     /// `w` and `floor(w * 2^52 / q)` of the levels that [`passes`] does, in bit-reversed order.
     upper: Vec<[u64; 2]>,
     /// The roots of the last four levels, in the order in which they are used.
@@ -32,11 +33,31 @@ struct Quad {
 }
 
 /// The shortest transform: one quad of four blocks of 16 values.
-pub(crate) const MIN_DEGREE: usize = 64;
+const MIN_DEGREE: usize = 64;
+
+/// Lays out roots for the kernels, or keeps them if the transform is too short.
+pub(super) fn roots(modulus: &Modulus, roots: Vec<Shoup>, scale: Shoup, last: Shoup) -> Box<dyn arch::Roots> {
+    if roots.len() < MIN_DEGREE {
+        return portable::roots(modulus, roots, scale, last);
+    }
+    Box::new(Roots::new(modulus, &roots, scale, last))
+}
+
+impl arch::Roots for Roots {
+    fn forward(&self, modulus: &Modulus, values: &mut [u64]) {
+        // SAFETY: roots of this kind are made by a table that this machine has.
+        unsafe { forward(modulus, self, values) }
+    }
+
+    fn inverse(&self, modulus: &Modulus, values: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { inverse(modulus, self, values) }
+    }
+}
 
 impl Roots {
     /// Lays out `roots`, in bit-reversed order, for the kernel.
-    pub(crate) fn new(modulus: &Modulus, roots: &[Shoup], scale: Shoup, last: Shoup) -> Self {
+    fn new(modulus: &Modulus, roots: &[Shoup], scale: Shoup, last: Shoup) -> Self {
         let blocks = roots.len() / 16;
         let upper = roots[..blocks].iter().map(|root| [root.w, quotient(root.w, modulus.value())]).collect();
         let quads = (0..blocks).step_by(4).map(|quad| Quad::new(modulus, roots, blocks + quad)).collect();
@@ -71,7 +92,7 @@ fn pair<const N: usize>(roots: &[Shoup], quotient: impl Fn(u64) -> u64) -> [[u64
 /// # Panics
 /// If `values` has not the length the roots are for.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(crate) unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
+unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
     assert_eq!(values.len(), MIN_DEGREE * roots.quads.len(), "transform length");
     // SAFETY: the instruction set is the caller's promise, and the length was checked.
     unsafe {
@@ -98,7 +119,7 @@ pub(crate) unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64
 /// # Panics
 /// If `values` has not the length the roots are for.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(crate) unsafe fn inverse(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
+unsafe fn inverse(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
     assert_eq!(values.len(), MIN_DEGREE * roots.quads.len(), "transform length");
     // SAFETY: the instruction set is the caller's promise, and the length was checked.
     unsafe {

@@ -1,42 +1,22 @@
 //! The correlation-robust hash where a few low bits of each are of use: they are taken from the registers.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{__m512i, _mm512_add_epi64, _mm512_setzero_si512, _mm512_xor_si512};
 
 use zeroize::Zeroizing;
 
-use super::hash_x86::{BATCH, Tweaks, hash_groups};
+use super::hash::{BATCH, Tweaks, hash_groups};
 use super::registers::{LANES, bits_of, load, low_words, spread, store_words};
-use super::vaes::{WideCipher, broadcast};
+use super::vaes::broadcast;
 use crate::Block;
-use crate::cipher::Numbering;
-
-impl WideCipher {
-    /// Writes the low word of `H(x[j] xor offset, first + j)` to `out[j]`, of as many as there are of both.
-    pub(crate) fn hash_low_words(&self, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
-        // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { hash_low_words(self, x, offset, first, out) }
-    }
-
-    /// Bit `j` of `out[v][r]` becomes bit `r` of `H(x[v] xor offsets[j], first + v)`, for as many offsets as there are, 8 or 16.
-    pub(crate) fn hash_runs_to_bits<const ROWS: usize>(
-        &self,
-        x: &[Block],
-        offsets: &[Block],
-        first: u64,
-        out: &mut [[u16; ROWS]],
-    ) {
-        // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { hash_runs_to_bits(self, x, offsets, first, out) }
-    }
-}
+use crate::arch::wide::{MAX_ROWS, Numbering, RoundKeys};
 
 /// Words of a register.
 const WORDS: usize = 2 * LANES;
 
+/// Writes the low word of `H(x[j] xor offset, first + j)` to `out[j]`, of as many as there are of both.
 #[target_feature(enable = "avx512f,vaes")]
-fn hash_low_words(cipher: &WideCipher, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
-    let (keys, offset) = (broadcast(cipher.keys()), spread(offset));
+pub(super) fn hash_low_words(keys: &RoundKeys, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
+    let (keys, offset) = (broadcast(keys), spread(offset));
     let mut tweaks = Tweaks::new(Numbering::From(first));
     let count = x.len().min(out.len());
     let ((x, x_few), (out, out_few)) = (x[..count].as_chunks(), out[..count].as_chunks_mut());
@@ -72,17 +52,37 @@ fn hash_batch(
     }
 }
 
+/// Bit `j` of word `rows v + r` of `out` becomes bit `r` of `H(x[v] xor offsets[j], first + v)`, for as many offsets as there are, 8 or
+/// 16, and at most [`MAX_ROWS`] rows.
 #[target_feature(enable = "avx512f,vaes")]
-fn hash_runs_to_bits<const ROWS: usize>(
-    cipher: &WideCipher,
+pub(super) fn hash_runs_to_bits(
+    keys: &RoundKeys,
+    x: &[Block],
+    offsets: &[Block],
+    first: u64,
+    rows: usize,
+    out: &mut [u16],
+) {
+    const { assert!(MAX_ROWS == 4) };
+    match rows {
+        1 => hash_runs_of::<1>(keys, x, offsets, first, out.as_chunks_mut().0),
+        2 => hash_runs_of::<2>(keys, x, offsets, first, out.as_chunks_mut().0),
+        3 => hash_runs_of::<3>(keys, x, offsets, first, out.as_chunks_mut().0),
+        _ => hash_runs_of::<4>(keys, x, offsets, first, out.as_chunks_mut().0),
+    }
+}
+
+#[target_feature(enable = "avx512f,vaes")]
+fn hash_runs_of<const ROWS: usize>(
+    keys: &RoundKeys,
     x: &[Block],
     offsets: &[Block],
     first: u64,
     out: &mut [[u16; ROWS]],
 ) {
     match offsets.as_chunks::<LANES>().0 {
-        [a, b] => hash_runs::<2, 4, ROWS>(cipher, x, [a, b], first, out),
-        [a, b, c, d] => hash_runs::<4, 2, ROWS>(cipher, x, [a, b, c, d], first, out),
+        [a, b] => hash_runs::<2, 4, ROWS>(keys, x, [a, b], first, out),
+        [a, b, c, d] => hash_runs::<4, 2, ROWS>(keys, x, [a, b, c, d], first, out),
         _ => {}
     }
 }
@@ -90,14 +90,14 @@ fn hash_runs_to_bits<const ROWS: usize>(
 /// Hashes runs of `GROUPS` registers, `VALUES` of them at a time: [`BATCH`] registers.
 #[target_feature(enable = "avx512f,vaes")]
 fn hash_runs<const GROUPS: usize, const VALUES: usize, const ROWS: usize>(
-    cipher: &WideCipher,
+    keys: &RoundKeys,
     x: &[Block],
     offsets: [&[Block; LANES]; GROUPS],
     first: u64,
     out: &mut [[u16; ROWS]],
 ) {
     let mut runs = Runs {
-        keys: broadcast(cipher.keys()),
+        keys: broadcast(keys),
         offsets: [_mm512_setzero_si512(); GROUPS],
         tweak: spread(Block(u128::from(first))),
     };

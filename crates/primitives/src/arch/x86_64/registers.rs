@@ -1,5 +1,4 @@
 //! Blocks in 512-bit registers.
-#![allow(unsafe_code)]
 
 use std::arch::x86_64::{
     __m512i, _mm512_broadcast_i32x4, _mm512_loadu_si512, _mm512_mask_storeu_epi64, _mm512_maskz_loadu_epi64,

@@ -1,0 +1,304 @@
+"""A file's inputs: which of them count, what their elements are, and how one vector holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from lanner.errors import ModelError, UnsupportedOpError
+from lanner.named import NamedInput, factor_for, parts_of
+from lanner.onnx.bodies import names_read
+from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.contents import constant_nodes
+from lanner.onnx.frame import Frame, open_sizes
+from lanner.onnx.lookup import Lookup, of_input
+from lanner.onnx.node import Node
+from lanner.onnx.number_types import INTEGERS, is_mask
+from lanner.onnx.opaque import InferredShapes
+
+#: The name of the vector that several inputs are parts of.
+_VECTOR = "inputs"
+
+_DATATYPES: dict[int, str] = {
+    onnx.TensorProto.FLOAT: "FP32",
+    onnx.TensorProto.BOOL: "BOOL",
+    **{kind: onnx.TensorProto.DataType.Name(kind) for kind in INTEGERS},
+}
+
+#: Operators of integers or truth values that ask which of two an element is.
+_QUESTIONS = frozenset(
+    ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "And", "Or", "Xor", "Where", "Sign")
+)
+
+#: Operators behind which an element is still a function of the one in front.
+_CARRIERS = _QUESTIONS | frozenset(
+    (
+        *("Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Slice", "Transpose"),
+        *("Add", "Sub", "Mul", "Max", "Min", "Clip", "Mod"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An input of a file.
+
+    Attributes:
+        named: What its elements are.
+        batch: Which axis the samples are along.
+        batched: Whether that axis is symbolic.
+    """
+
+    named: NamedInput
+    batch: int
+    batched: bool
+
+    def with_batch(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Samples that come first, as the file has them."""
+        return np.moveaxis(values, 0, self.batch)
+
+
+def free_inputs(
+    graph: onnx.GraphProto, constants: Iterable[str], needed: Iterable[onnx.NodeProto], scores: Iterable[str]
+) -> list[str]:
+    """The names of the inputs that are no constants and that a node reads, or the end, in the file's order."""
+    held, read = set(constants), set(scores)
+    for node in needed:
+        read.update(names_read(node))
+    return [entry.name for entry in graph.input if entry.name not in held and entry.name in read]
+
+
+def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, alone: bool) -> Entry:
+    """What an input is.
+
+    Args:
+        info: The file's word of it.
+        proto: The model.
+        frame: What the owner says of it.
+        alone: Whether it is the only one.
+
+    Raises:
+        UnsupportedOpError: If it is of text, or no tensor.
+        ModelError: If a size is open.
+    """
+    kind = info.type.tensor_type.elem_type
+    if info.type.WhichOneof("value") != "tensor_type" or kind not in _DATATYPES:
+        raise _of_another_type(info, proto.graph)
+    shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
+    named = NamedInput(info.name, _DATATYPES[kind], shape)
+    if kind != onnx.TensorProto.FLOAT:
+        named = replace(named, choices=_choices(info.name, proto, frame, kind == onnx.TensorProto.BOOL))
+        if named.choices is None:
+            _check_whole(info, proto.graph)
+    if named.choices is None and not alone:
+        named = replace(named, factor=factor_for(frame.largest.get(info.name, 1.0)))
+    return Entry(named, batch, batched)
+
+
+def sample_shape(
+    info: onnx.ValueInfoProto, graph: onnx.GraphProto, frame: Frame, alone: bool
+) -> tuple[tuple[int, ...], int, bool]:
+    """The shape of one sample, the axis of samples, and whether that is symbolic.
+
+    Raises:
+        ModelError: If a size is open, or there is no axis of samples.
+    """
+    sides = list(info.type.tensor_type.shape.dim)
+    sizes = [side.dim_value if side.HasField("dim_value") and side.dim_value > 0 else None for side in sides]
+    batch = _batch_axis(info, sizes, graph, alone)
+    sample = [size for axis, size in enumerate(sizes) if axis != batch]
+    if batch is not None and sample and None not in sample:
+        return tuple(size for size in sample if size is not None), batch, sizes[batch] is None
+    shown = ", ".join(side.dim_param or str(side.dim_value or "?") for side in sides)
+    if batch is not None and sample:
+        what, fix = f"the input has shape ({shown})", f"give its sizes, as in {open_sizes(info, batch, frame.samples)}"
+    elif len(sides) <= 1:
+        what = f"the input has shape ({shown}), and nothing in it is a sample's"
+        fix = f"make it a constant, as in --fix {info.name}=VALUE, or export it with a batch axis first"
+    else:
+        what, fix = f"the input has shape ({shown})", "export it with a batch axis first, symbolic or 1"
+        if not alone:
+            fix += f", or make it a constant, as in --fix {info.name}=F.npy"
+    raise ModelError(what, where=f"input {info.name}", fix=fix)
+
+
+def _batch_axis(
+    info: onnx.ValueInfoProto, sizes: Sequence[int | None], graph: onnx.GraphProto, alone: bool
+) -> int | None:
+    """The axis of samples: the first one, or of states of recurrent layers the one that has the batch's name, or 1."""
+    if not sizes:
+        return None
+    if sizes[0] in (None, 1):
+        return 0
+    if alone:
+        return None
+    sides = info.type.tensor_type.shape.dim
+    batches = {
+        entry.type.tensor_type.shape.dim[0].dim_param for entry in graph.input if entry.type.tensor_type.shape.dim
+    } - {""}
+    named = [axis for axis, side in enumerate(sides) if side.dim_param in batches]
+    ones = [axis for axis, size in enumerate(sizes) if size == 1 or (size is None and axis == 1)]
+    return next(iter([*named, *ones]), None)
+
+
+def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Lookup]]:
+    """A graph whose input holds all of a file's, and what each is in it."""
+    only = entries[0].named if len(entries) == 1 else None
+    if only is not None:
+        graph = GraphBuilder(only.name, only.coded_shape)
+        parts = {only.name: graph.input}
+    else:
+        graph = GraphBuilder(_VECTOR, (sum(entry.named.size for entry in entries),))
+        parts = {}
+        for named, part in parts_of([entry.named for entry in entries]):
+            graph.enter(named.name)
+            whole = graph.slice(graph.input, (range(part.start, part.stop),))
+            coded = graph.reshape(whole, named.coded_shape)
+            parts[named.name] = graph.scale(coded, 1.0 / named.factor)
+    return graph, {entry.named.name: _value(entry, parts[entry.named.name]) for entry in entries}
+
+
+def is_plain(entries: Sequence[Entry]) -> bool:
+    """Whether the network's input is the file's only one as it is."""
+    return len(entries) == 1 and entries[0].named.choices is None and entries[0].named.datatype == "FP32"
+
+
+def _value(entry: Entry, part: Wire) -> Wire | Lookup:
+    named, source = entry.named, replace(part, batch=entry.batch)
+    if named.choices is None:
+        return source
+    kind = helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, named.datatype))
+    return of_input(source, named.shape, named.choices, kind)
+
+
+def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) -> int | None:
+    """How many values an element may have, None where it is a number.
+
+    They are the rows of the smallest table that it is looked up in. Where it is compared alone, they reach to the
+    largest number that it is compared with, and to the largest of the samples, and are two at least.
+    """
+    if of_truth or is_mask(name, proto.graph):
+        return 2
+    constants = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
+    rows, asked = set[int](), set[int]()
+    for node, read in _readers(name, proto.graph):
+        if node.op_type == "Gather":
+            rows |= _rows_of_table(node, proto)
+        elif node.op_type == "OneHot" and node.input[0] == read:
+            rows |= _depth(node, constants)
+        elif node.op_type in _QUESTIONS or _casts_to_truth(node):
+            asked |= {2, *_compared(node, constants)}
+    if rows or not asked:
+        return min(rows, default=None)
+    return max(*asked, int(frame.largest.get(name, 0)) + 1)
+
+
+def _readers(name: str, graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto, str]]:
+    """The nodes that read an input's elements, or what is a function of each of them, and what they read."""
+    seen, pending = {name}, [name]
+    while pending:
+        read = pending.pop()
+        for node in graph.node:
+            if read not in node.input:
+                continue
+            yield node, read
+            if node.op_type in _CARRIERS and not _casts_to_float(node):
+                pending += [output for output in node.output if output not in seen]
+                seen.update(node.output)
+
+
+def _rows_of_table(node: onnx.NodeProto, proto: onnx.ModelProto) -> set[int]:
+    """The rows of the constant that a Gather picks from."""
+    table = InferredShapes(proto).shapes.get(node.input[0], ())
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
+    return {table[axis]} if table and node.input[0] not in _depending(proto.graph) else set()
+
+
+def _compared(node: onnx.NodeProto, held: Mapping[str, onnx.TensorProto]) -> set[int]:
+    """One more than the largest number that a node compares with."""
+    if node.op_type not in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"):
+        return set()
+    values = [numpy_helper.to_array(held[name]) for name in node.input if name in held]
+    return {int(value.max()) + 1 for value in values if value.size and 0 <= value.max() < _MOST_CHOICES}
+
+
+#: More choices than any vocabulary has.
+_MOST_CHOICES = 1 << 20
+
+
+def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
+    """Check that integers are computed with as numbers are, up to where they are cast to floats.
+
+    What casts them to other integers changes none of them, and hands them on.
+
+    Raises:
+        UnsupportedOpError: Naming the first operator that rounds, or asks for something else than numbers.
+    """
+    whole = {info.name}
+    for node in graph.node:
+        if not whole.intersection(node.input) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
+            continue
+        if node.op_type not in _OF_NUMBERS or node.domain not in ("", "ai.onnx"):
+            raise _of_another_type(info, graph, node)
+        if node.op_type == "Cast":
+            node.op_type = "Identity"
+            del node.attribute[:]
+        whole.update(node.output)
+
+
+#: Operators that make of whole numbers what they make of the same numbers as floats.
+_OF_NUMBERS = frozenset(
+    (
+        *("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Split", "Concat"),
+        *("Expand", "Tile", "Pad", "Cast", "Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Clip", "Relu"),
+        *("ReduceSum", "ReduceMax", "ReduceMin", "MatMul", "Gemm", "ArgMax"),
+    )
+)
+
+
+def _depending(graph: onnx.GraphProto) -> set[str]:
+    """The tensors that depend on an input that is no constant."""
+    constants = {tensor.name for tensor in graph.initializer}
+    found = {entry.name for entry in graph.input if entry.name not in constants}
+    for node in graph.node:
+        if node.op_type not in ("Shape", "Size") and found.intersection(node.input):
+            found.update(node.output)
+    return found
+
+
+def _depth(node: onnx.NodeProto, held: Mapping[str, onnx.TensorProto]) -> set[int]:
+    tensor = held.get(node.input[1])
+    return set() if tensor is None else {int(np.ravel(numpy_helper.to_array(tensor))[0])}
+
+
+def _casts_to_truth(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Cast" and any(
+        entry.name == "to" and entry.i == onnx.TensorProto.BOOL for entry in node.attribute
+    )
+
+
+def _casts_to_float(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Cast" and any(
+        entry.name == "to" and entry.i in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
+        for entry in node.attribute
+    )
+
+
+def _of_another_type(
+    info: onnx.ValueInfoProto, graph: onnx.GraphProto, reader: onnx.NodeProto | None = None
+) -> UnsupportedOpError:
+    kind = info.type.WhichOneof("value") or "tensor_type"
+    shown = onnx.TensorProto.DataType.Name(info.type.tensor_type.elem_type) if kind == "tensor_type" else kind
+    if reader is None:
+        reader = next((node for node in graph.node if info.name in node.input), onnx.NodeProto(op_type="the graph"))
+    return Node(reader, []).unsupported(
+        f"input {info.name}",
+        f"is of type {shown.removesuffix('_type')}; tensors of floats are needed, or of integers or truth values that "
+        "are looked up, compared or cast to floats",
+        "export the model with such an input",
+    )
