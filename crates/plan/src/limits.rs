@@ -54,12 +54,12 @@ pub(crate) fn check(
             continue;
         }
         let layer = convolution(node, network.shape(node.inputs[0]))?;
-        if !mode.design().has_slots() {
-            steps = steps.saturating_add(cheetah::search_steps(&layer));
-            within(&node.name, "steps of a search for layouts", steps, MAX_SEARCH_STEPS)?;
-        } else {
+        if mode.design().has_slots() {
             // No layout takes much more.
             totals.add(&node.name, gazelle::work(&layer, samples))?;
+        } else {
+            steps = steps.saturating_add(cheetah::search_steps(&layer));
+            within(&node.name, "steps of a search for layouts", steps, MAX_SEARCH_STEPS)?;
         }
     }
     check_policy(network.output_len(), policy)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lanner_graph::Graph;
 use lanner_net::memory;
 use lanner_network::{Network, Tensor, Tensors};
-use lanner_plan::Plan;
+use lanner_plan::{Mode, Plan, Rings};
 use lanner_primitives::{Prg, Seed};
 use lanner_quantize::{QuantizationOptions, compile};
 use lanner_session::executor::{
@@ -32,6 +32,15 @@ pub(crate) fn tensors(shapes: &[(&str, &[usize])]) -> Tensors {
         tensors.insert(name, Tensor::new(shape.to_vec(), data).unwrap()).unwrap();
     }
     tensors
+}
+
+/// Networks in the rings of a mode.
+pub(crate) fn in_rings_of(mode: Mode) -> QuantizationOptions {
+    match mode.design().rings {
+        Rings::Primes => QuantizationOptions::default(),
+        Rings::PowersOfTwo => QuantizationOptions::powers_of_two(),
+        Rings::Products => QuantizationOptions::without_rescales(),
+    }
 }
 
 /// A network of a graph with deterministic weights, and samples of its input.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use lanner_net::memory;
 use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
 use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
 use lanner_step::Party;
@@ -17,7 +16,7 @@ use lanner_transfers::Rounding;
 use lanner_wire::{Channel, ChannelError, Refusal};
 use tempfile::TempDir;
 
-use crate::common::{network, rng};
+use crate::common::{in_rings_of, network, rng};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
@@ -51,10 +50,7 @@ impl World {
     }
 
     fn of(mode: Mode) -> Self {
-        let options = match mode {
-            Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
-            _ => QuantizationOptions::powers_of_two(),
-        };
+        let options = in_rings_of(mode);
         let (network, samples) = network(JSON, &SHAPES, 36, &options);
         let plan = plan(network.public(), Policy::Label, mode).unwrap();
         let inputs: Vec<_> =

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use lanner_network::{Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
-use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, PartyPlan, Prepared, ServedModel};
 use lanner_step::PartyState;
 use lanner_tabula as tabula;
@@ -13,7 +12,7 @@ use lanner_transfers::Rounding;
 use lanner_wire::DecodeError;
 use rand_core::Rng;
 
-use crate::common::{Digested, network, rng, session, session_keeping};
+use crate::common::{Digested, in_rings_of, network, rng, session, session_keeping};
 use crate::reveal_saturation;
 
 const IDENTITY: [u8; 32] = [7; 32];
@@ -55,11 +54,7 @@ const STOCHASTIC: Mode = Mode::Tabula(tabula::Rounding::Stochastic);
 
 /// The network over the rings of a mode.
 fn of_mode(json: &str, shapes: &[(&str, &[usize])], mode: Mode) -> (Network, Vec<i64>) {
-    let options = match mode {
-        Mode::Cheetah(_) | Mode::Tabula(_) | Mode::Auto => QuantizationOptions::powers_of_two(),
-        Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
-        Mode::Spectral => QuantizationOptions::without_rescales(),
-    };
+    let options = in_rings_of(mode);
     let inputs = if json == IMAGES { 36 } else { 20 };
     let (network, samples) = network(json, shapes, inputs, &options);
     let input = network.public().input().quantize(&samples[0]).unwrap();

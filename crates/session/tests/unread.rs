@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use lanner_network::Policy;
 use lanner_plan::{Mode, plan};
-use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 use lanner_session::requests::{Request, Requester, Responder};
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 
-use crate::common::{network, rng};
+use crate::common::{in_rings_of, network, rng};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
@@ -161,10 +160,7 @@ impl Channel for End {
 
 /// Two predictions, the second with material that is made beforehand. Returns the most bytes that lay unread while a party wrote.
 fn session(mode: Mode, heeds: bool, patience: Duration) -> Result<[usize; 2], ExecutionError> {
-    let options = match mode {
-        Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
-        _ => QuantizationOptions::powers_of_two(),
-    };
+    let options = in_rings_of(mode);
     let (network, samples) = network(JSON, &SHAPES, 64, &options);
     let plan = plan(network.public(), Policy::Label, mode).unwrap();
     let model = Arc::new(ServedModel::new(&network, &plan).unwrap());
