@@ -221,7 +221,7 @@ pub(crate) fn parse_commitment(text: &str) -> Result<[u8; 32]> {
 /// Names a version mismatch before the fields of another version fail to parse.
 pub(crate) fn check_version(json: &str) -> Result<()> {
     #[derive(Deserialize)]
-    struct Version {
+    struct Head {
         format_version: u32,
         #[serde(flatten)]
         named: Named,
@@ -234,9 +234,9 @@ pub(crate) fn check_version(json: &str) -> Result<()> {
         #[serde(default)]
         outputs: Vec<IgnoredAny>,
     }
-    let version = serde_json::from_str::<Version>(json);
-    match version {
-        Ok(Version { format_version, named, public }) => {
+    let head = serde_json::from_str::<Head>(json);
+    match head {
+        Ok(Head { format_version, named, public }) => {
             let Named { inputs, outputs } = public.unwrap_or(named);
             let ours = version_with(inputs.len(), outputs.len());
             if format_version == ours {

@@ -42,9 +42,9 @@ impl NamedInput {
 pub(crate) fn make_input(inputs: &[NamedInput], length: usize) -> bool {
     let whole = sum(inputs.iter().map(NamedInput::size)) == Some(length);
     whole
-        && inputs
-            .iter()
-            .all(|input| is_power(input.factor) && (input.choices.is_none() || input.factor == 1.0))
+        && inputs.iter().all(|input| {
+            is_power(input.factor) && (input.choices.is_none() || input.factor.to_bits() == 1.0_f64.to_bits())
+        })
         && are_distinct(inputs.iter().map(|input| &input.name))
 }
 
