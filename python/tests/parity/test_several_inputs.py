@@ -86,6 +86,59 @@ def test_a_mask_that_is_multiplied_is_one_of_bits() -> None:
     assert off_by(model.predict_fixed(others), expected(proto, others, "y")) < 0.01
 
 
+CHOICES: dict[str, list[onnx.NodeProto]] = {
+    "a mask where the bit holds": [node("Where", ["hidden", "least", "s"], "chosen")],
+    "a mask where it does not": [node("Not", ["hidden"], "seen"), node("Where", ["seen", "s", "least"], "chosen")],
+    "a constant or a value": [node("Where", ["hidden", "c", "s"], "chosen")],
+    "one of two values": [node("Relu", ["s"], "r"), node("Where", ["hidden", "r", "s"], "chosen")],
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_private_bit_chooses(name: str) -> None:
+    nodes = [
+        node("Equal", ["mask", "zero"], "hidden"),
+        node("MatMul", ["x", "w"], "s"),
+        *CHOICES[name],
+        node("Softmax", ["chosen"], "weights", axis=-1),
+        node("MatMul", ["weights", "v"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "x": (TensorProto.FLOAT, ["n", 5]),
+        "mask": (TensorProto.INT64, ["n", 6]),
+    }
+    constants = {
+        "zero": np.array([0]),
+        "c": np.array(0.7, np.float32),
+        "least": np.array(np.finfo(np.float32).min),
+    }
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, w=drawn(5, 6), v=drawn(6, 3), **constants)
+    arrays = {"x": drawn(40, 5, seed=6), "mask": tokens(40)["mask"]}
+    model = lanner.compile(proto, arrays, mode="cheetah", output="logits", precision=11)
+    others = {"x": drawn(20, 5, seed=7), "mask": tokens(20, seed=8)["mask"]}
+    assert off_by(model.predict_fixed(others), expected(proto, others, "y")) < 0.01
+
+
+def test_a_table_of_what_is_computed_of_an_index_does_not_bound_it() -> None:
+    nodes = [
+        node("Equal", ["ids", "separator"], "ends"),
+        node("Cast", ["ends"], "second", to=TensorProto.INT64),
+        node("Gather", ["types", "second"], "kind"),
+        node("Gather", ["words", "ids"], "word"),
+        node("Add", ["kind", "word"], "x"),
+        node("Relu", ["x"], "r"),
+        node("Flatten", ["r"], "flat"),
+        node("MatMul", ["flat", "w"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {"ids": (TensorProto.INT64, ["n", 6])}
+    tables = {"types": drawn(2, 4), "words": drawn(20, 4), "separator": np.array([3])}
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, w=drawn(24, 3), **tables)
+    ids = tokens(40)["ids"]
+    model = lanner.compile(proto, ids, mode="cheetah", output="logits", precision=11)
+    assert [entry.choices for entry in model.manifest.input.named] == [20]
+    assert off_by(model.predict_fixed(ids), expected(proto, {"ids": ids}, "y")) < 0.01
+
+
 def one_hot() -> tuple[onnx.ModelProto, Arrays]:
     """Bytes that a file makes rows of zeros and a one of by comparing them, as tf2onnx writes it."""
     nodes = [

@@ -36,12 +36,8 @@ _QUESTIONS = frozenset(
 )
 
 #: Operators behind which an element is still a function of the one in front.
-_CARRIERS = _QUESTIONS | frozenset(
-    (
-        *("Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Slice", "Transpose"),
-        *("Add", "Sub", "Mul", "Max", "Min", "Clip", "Mod"),
-    )
-)
+_MOVERS = frozenset(("Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Slice", "Transpose"))
+_CARRIERS = _QUESTIONS | _MOVERS | {"Add", "Sub", "Mul", "Max", "Min", "Clip", "Mod"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +175,20 @@ def _value(entry: Entry, part: Wire) -> Wire | Lookup:
 def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) -> int | None:
     """How many values an element may have, None where it is a number.
 
-    They are the rows of the smallest table that it is looked up in. Where it is compared alone, they reach to the
-    largest number that it is compared with, and to the largest of the samples, and are two at least.
+    They are the rows of the smallest table that it is looked up in. Where it is compared, or what is computed of it is
+    looked up, they reach to the largest number that it is compared with, to the largest of the samples and to the rows
+    of that table, and are two at least.
     """
     if of_truth or is_mask(name, proto.graph):
         return 2
     constants = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
     rows, asked = set[int](), set[int]()
-    for node, read in _readers(name, proto.graph):
+    for node, read, same in _readers(name, proto.graph):
+        found = rows if same else asked
         if node.op_type == "Gather":
-            rows |= _rows_of_table(node, proto)
+            found |= _rows_of_table(node, proto)
         elif node.op_type == "OneHot" and node.input[0] == read:
-            rows |= _depth(node, constants)
+            found |= _depth(node, constants)
         elif node.op_type in _QUESTIONS or _casts_to_truth(node):
             asked |= {2, *_compared(node, constants)}
     if rows or not asked:
@@ -198,17 +196,18 @@ def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) ->
     return max(*asked, int(frame.largest.get(name, 0)) + 1)
 
 
-def _readers(name: str, graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto, str]]:
-    """The nodes that read an input's elements, or what is a function of each of them, and what they read."""
-    seen, pending = {name}, [name]
+def _readers(name: str, graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto, str, bool]]:
+    """The nodes that read an input's elements or a function of each, what they read, and whether it is the elements."""
+    seen, pending = {name}, [(name, True)]
     while pending:
-        read = pending.pop()
+        read, same = pending.pop()
         for node in graph.node:
             if read not in node.input:
                 continue
-            yield node, read
+            yield node, read, same
             if node.op_type in _CARRIERS and not _casts_to_float(node):
-                pending += [output for output in node.output if output not in seen]
+                kept = same and node.op_type in _MOVERS and not _casts_to_truth(node)
+                pending += [(output, kept) for output in node.output if output not in seen]
                 seen.update(node.output)
 
 

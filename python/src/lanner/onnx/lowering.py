@@ -21,6 +21,7 @@ from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
 from lanner.onnx.bodies import is_opened, names_read, opened, ways
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
+from lanner.onnx.chosen import choose
 from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.entries import Entry, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
@@ -385,12 +386,32 @@ class _Walk:
         except ModelError:
             # What cannot be computed for every choice may be for the values themselves.
             found = None
+        if found is None and proto.op_type == "Where":
+            return self._chooses(node, given)
         if found is None:
             return False
         self.values[next(filter(None, proto.output))] = found
         self.operators[node.operator] += 1
         shapes = [shape_of(found.stand_in)]
         self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in node.inputs], shapes))
+        return True
+
+    def _chooses(self, node: Node, given: Sequence[Value | Lookup | Opaque | None]) -> bool:
+        """Whether a node chooses between values by a bit, and its result, noted."""
+        condition, *names = node.proto.input
+        both = [self._materialised(name, value) for name, value in zip(names, given[1:], strict=True)]
+        scores = next((name for name, value in zip(names, both, strict=True) if isinstance(value, Wire)), condition)
+
+        def bound() -> float:
+            self.masked.append(scores)
+            return self._frame.bounds.get(scores, _BOUND)
+
+        chosen = choose(self.builder, [given[0], *both], bound)
+        if chosen is None:
+            return False
+        self.values[node.proto.output[0]] = chosen
+        self.operators[node.operator] += 1
+        self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in both], [shape_of(chosen)]))
         return True
 
     def _moved(
