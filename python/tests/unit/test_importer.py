@@ -239,6 +239,12 @@ def test_input_must_be_of_numbers() -> None:
         import_model(model)
 
 
+def test_an_output_may_leave_its_shape_out() -> None:
+    model = single("Relu")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert import_model(model).graph.output_shape == (3, 8, 8)
+
+
 def test_outputs_that_nobody_reads_do_not_matter() -> None:
     nodes = [
         helper.make_node("MaxPool", ["x"], ["pooled", "indices"], kernel_shape=[2, 2]),

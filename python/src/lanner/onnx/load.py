@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,8 @@ def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
         raise ModelError("the model has no operators", where=where, fix="export or copy the file again")
     try:
         if proto.ByteSize() < _LARGEST_PROTO:
-            checker.check_model(proto)
+            with _shaped_outputs(proto.graph):
+                checker.check_model(proto)
         return inliner.inline_local_functions(proto) if proto.functions else proto
     except (checker.ValidationError, RuntimeError, ValueError) as error:
         raise ModelError(
@@ -131,6 +133,23 @@ def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
             where=where,
             fix="export the model again",
         ) from None
+
+
+@contextmanager
+def _shaped_outputs(graph: onnx.GraphProto) -> Iterator[None]:
+    """Let every output state a shape: files may leave it out, which the checker alone minds."""
+    bare = [entry.type.tensor_type for entry in graph.output if _lacks_shape(entry)]
+    for tensor in bare:
+        tensor.shape.CopyFrom(onnx.TensorShapeProto())
+    try:
+        yield
+    finally:
+        for tensor in bare:
+            tensor.ClearField("shape")
+
+
+def _lacks_shape(entry: onnx.ValueInfoProto) -> bool:
+    return entry.type.HasField("tensor_type") and not entry.type.tensor_type.HasField("shape")
 
 
 def _convert(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
