@@ -108,8 +108,8 @@ class NamedInput:
         if wrong.any():
             place = list(map(int, np.argwhere(wrong)[0]))
             # A number of the input is told to nobody, not even by its owner's terminal or log.
-            needed = "whole numbers" if ends is None else f"whole numbers from {ends[0]} to {ends[1]}"
-            raise InputError(f"element {place} is none that the model knows", where=where, fix=f"give {needed}")
+            needed = "whole number" if ends is None else f"whole number from {ends[0]} to {ends[1]}"
+            raise InputError(f"element {place} is no {needed}", where=where, fix="give numbers that the model knows")
 
 
 @dataclass(frozen=True, slots=True)

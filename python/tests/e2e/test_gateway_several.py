@@ -123,7 +123,7 @@ def test_protocol_v1_takes_instances_and_columns(several: Caller, models: dict[s
         ({"instances": [[1, 2]]}, "each of the instances must be an object of ids, mask, kinds"),
         ({"instances": [{"ids": [0] * 6, "mask": [1] * 6}]}, "input kinds is missing"),
         ({"inputs": {"ids": [[0] * 6], "other": [[0]]}}, "has no input 'other'"),
-        ({"inputs": {"ids": [[20] * 6], "mask": [[1] * 6], "kinds": [[0] * 6]}}, "whole numbers from 0 to 19"),
+        ({"inputs": {"ids": [[20] * 6], "mask": [[1] * 6], "kinds": [[0] * 6]}}, "is no whole number from 0 to 19"),
         ({"inputs": {"ids": [[1, [2]]]}}, "numbers in lists of equal length"),
     ],
 )

@@ -172,10 +172,10 @@ def test_an_array_alone_is_the_only_input() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"ids": 20}, "input ids: element .* give whole numbers from 0 to 19"),
-        ({"ids": -1}, "input ids: element .* give whole numbers from 0 to 19"),
-        ({"ids": 0.5}, "input ids: element .* whole"),
-        ({"mask": 2}, "input mask: element .* from 0 to 1"),
+        ({"ids": 20}, "input ids: element .* is no whole number from 0 to 19"),
+        ({"ids": -1}, "input ids: element .* is no whole number from 0 to 19"),
+        ({"ids": 0.5}, "input ids: element .* is no whole number"),
+        ({"mask": 2}, "input mask: element .* is no whole number from 0 to 1"),
         ({"ids": None}, "input ids is missing"),
         ({"other": 0}, "input other is no input of the model"),
     ],
