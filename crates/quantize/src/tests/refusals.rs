@@ -30,14 +30,6 @@ fn unsupported_operators_are_named_with_node_and_attribute() {
             "node `p`: Softmax with later nodes is not supported",
         ),
         (image().op("p", Op::Softmax), "node `p`: Softmax with an input of shape [4, 4, 4] is not supported"),
-        (
-            Sketch::new(&[2, 92, 92], 1).conv("c", 2, 1, 1, 0).relu("r").mul_constant(
-                "late",
-                &[2, 92, 92],
-                0.1,
-            ),
-            "node `late`: Mul by a constant with a constant that no ",
-        ),
     ];
     for (mut sketch, start) in cases {
         let message = refusal(&mut sketch).to_string();
