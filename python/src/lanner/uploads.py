@@ -76,5 +76,5 @@ def _arrays(content: bytes) -> Arrays:
             return {name: to_float32(loaded[name], f"input {name}") for name in loaded.files}
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile):
         raise InputError(
-            "cannot be read as NumPy arrays", where="input", fix="write them with numpy.save or numpy.savez"
+            "cannot be read as a NumPy array", where="input", fix="write it with numpy.save or numpy.savez"
         ) from None

@@ -91,11 +91,6 @@ MODELS: dict[str, tuple[Callable[[], onnx.ModelProto], str, str]] = {
         "node conv1",
         "input 1 of Conv has shape (4, 27)",
     ),
-    "two inputs": (
-        lambda: changed(lambda m: m.graph.input.append(helper.make_tensor_value_info("z", 1, ["n", 3]))),
-        "",
-        "the model has 2 inputs (x, z), and one is needed",
-    ),
 }
 
 

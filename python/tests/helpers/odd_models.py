@@ -101,22 +101,9 @@ def _fix_batch(graph: onnx.GraphProto) -> None:
         entry.type.tensor_type.shape.dim[0].dim_value = 8
 
 
-def _second_input(graph: onnx.GraphProto) -> None:
-    graph.input.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, ["n", 5]))
-    graph.node[-1].output[0] = "sum"
-    graph.node.append(_node("Add", ["sum", "z"], "y"))
-
-
 def _set_sides(graph: onnx.GraphProto) -> None:
     for axis in (2, 3):
         graph.input[0].type.tensor_type.shape.dim[axis].dim_param = f"side{axis}"
-
-
-def _embedding() -> onnx.ModelProto:
-    nodes = [_node("Gather", ["table", "x"], "a"), _node("Flatten", ["a"], "b"), _node("MatMul", ["b", "m"], "y")]
-    model = make_model(nodes, ("n", 4), random_weights(5, table=(10, 3), m=(12, 2)))
-    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
-    return model
 
 
 _relu = _node("Relu", ["a"], "b")
@@ -156,8 +143,6 @@ ODD_REFUSED: dict[str, Callable[[], onnx.ModelProto]] = {
         _node("Cast", ["d"], "e", to=onnx.TensorProto.FLOAT),
         _node("Cos", ["e"], "b"),
     ),
-    "two inputs": _changed(_plain, _second_input),
-    "an embedding": _embedding,
     "sides that are not fixed": _changed(_between(_node("Sin", ["a"], "b")), _set_sides),
     "no batch": lambda: make_model([_node("MatMul", ["x", "m"], "y")], (6,), random_weights(0, m=(6, 3))),
 }

@@ -358,7 +358,7 @@ def test_outputs_of_different_scores_are_refused(case: str) -> None:
     for first, second in ((one, other), (other, one)):
         # Labels follow from scores, so that the scores are named.
         named = one if case.startswith("label") else first
-        with pytest.raises(ModelError, match=rf"2 outputs \({first}, {second}\).*--output-name {named}$"):
+        with pytest.raises(ModelError, match=rf"2 outputs \({first}, {second}\).*--output-name {named}, or several"):
             lanner.compile(_ended(6, nodes, first, second), rows())
     # There are as many scores as features, of which a softmax alone says that they are classes.
     chosen = lanner.compile(_ended(6, nodes, one, other), rows(), output_name=one)

@@ -36,7 +36,7 @@ def test_limits_that_are_not_given_are_left_to_the_native_module() -> None:
 def test_each_side_has_limits_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="the limit is 100000") as refused:
         lanner.compile(tiny_classifier(), tiny_samples(), max_memory=100_000)
-    assert "--max-memory" in refused.value.fix
+    assert "max_memory" in refused.value.fix
     model = lanner.compile(tiny_classifier(), tiny_samples(), max_memory="1GB", max_seconds=60)
     path = tmp_path / "tiny.lanner"
     model.save(path)

@@ -103,7 +103,9 @@ def _inputs(entries: Sequence[Any], binary: bytes) -> dict[str, NDArray[np.float
     for entry, size in zip(mappings, sizes, strict=True):
         name = str(entry.get("name"))
         if size is not None and (type(size) is not int or not 0 <= size <= len(binary) - start):
-            raise Refused(400, f"`binary_data_size` is {size!r}, and {len(binary) - start} bytes follow")
+            raise Refused(
+                400, f"`binary_data_size` is {size!r}, and {len(binary) - start} bytes follow the JSON for it"
+            )
         if size is not None and "data" in entry:
             raise Refused(400, f"input {name!r} has both `data` and `binary_data_size`; give one of them")
         if name in arrays:

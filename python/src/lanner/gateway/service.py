@@ -32,6 +32,9 @@ TURN = 16
 #: The most bytes of a number as text, with what separates it from the next; and of all else in a request.
 _NUMBER_BYTES, _OTHER_BYTES = 32, 1 << 16
 
+#: The most bytes of a request with more samples than one turn has.
+_MANY_BYTES = 2 << 20
+
 #: The most bytes of any request: the model's input is what its server says.
 _MOST_BYTES = 128 << 20
 
@@ -124,7 +127,9 @@ def _work(answer: Answer, manifest: Manifest) -> Work:
 
 def body_limit(manifest: Manifest) -> int:
     """The most bytes of a request to a model: of its samples, each number written out."""
-    return min(sample_limit(manifest) * math.prod(manifest.input.shape) * _NUMBER_BYTES + _OTHER_BYTES, _MOST_BYTES)
+    sample = math.prod(manifest.input.shape) * _NUMBER_BYTES
+    few, many = (count * sample + _OTHER_BYTES for count in (max(TURN, manifest.batch), sample_limit(manifest)))
+    return min(max(few, min(many, _MANY_BYTES)), _MOST_BYTES)
 
 
 def sample_limit(manifest: Manifest) -> int:

@@ -242,7 +242,9 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     for node in graph.node:
         if not whole.intersection(node.input) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
             continue
-        if node.op_type not in _OF_NUMBERS or node.domain not in ("", "ai.onnx"):
+        # What is narrower, or has no sign, would wrap where sums leave its type.
+        wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in _ARITHMETIC
+        if wraps or node.op_type not in (*_OF_NUMBERS, *_ARITHMETIC) or node.domain not in ("", "ai.onnx"):
             raise _of_another_type(info, graph, node)
         if node.op_type == "Cast":
             node.op_type = "Identity"
@@ -254,10 +256,11 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
 _OF_NUMBERS = frozenset(
     (
         *("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Split", "Concat"),
-        *("Expand", "Tile", "Pad", "Cast", "Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Clip", "Relu"),
-        *("ReduceSum", "ReduceMax", "ReduceMin", "MatMul", "Gemm", "ArgMax"),
+        *("Expand", "Tile", "Pad", "Cast", "Min", "Max", "Clip", "Relu", "ReduceMax", "ReduceMin", "ArgMax"),
     )
 )
+_ARITHMETIC = frozenset(("Add", "Sub", "Mul", "Neg", "Abs", "ReduceSum", "MatMul", "Gemm"))
+_WIDE = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 
 
 def _depending(graph: onnx.GraphProto) -> set[str]:

@@ -84,6 +84,8 @@ def samples_in(
     # A row of an array is a batch of one, which it stays where its inputs are encoded already.
     values = (
         block[piece_rows][:, np.newaxis]
+        if isinstance(block, np.ndarray) and block.dtype.kind == "f"
+        else block[piece_rows]
         if isinstance(block, np.ndarray)
         else _column(block, piece_rows, reading.column)
     )
