@@ -246,7 +246,6 @@ WRONG_REQUESTS: list[tuple[object, str]] = [
     (request_of(X[0], outputs=[{}]), "has no `name`"),
     (request_of(X[0], outputs=[{"name": "label", "parameters": {"classification": -1}}]), "number of classes"),
     (request_of(X[0], outputs=[{"name": "label", "parameters": {"binary_data": 1}}]), "must be true or false"),
-    (request_of(np.zeros((1025, 1, 28, 28), np.float32)), "there are 1025 samples; send at most 1024"),
 ]
 
 

@@ -125,6 +125,10 @@ def test_protocol_v1_takes_instances_and_columns(several: Caller, models: dict[s
         ({"inputs": {"ids": [[0] * 6], "other": [[0]]}}, "has no input 'other'"),
         ({"inputs": {"ids": [[20] * 6], "mask": [[1] * 6], "kinds": [[0] * 6]}}, "is no whole number from 0 to 19"),
         ({"inputs": {"ids": [[1, [2]]]}}, "numbers in lists of equal length"),
+        (
+            {"inputs": dict.fromkeys(("ids", "mask", "kinds"), [[0] * 6] * 1025)},
+            "there are 1025 samples; send at most 1024",
+        ),
     ],
 )
 def test_wrong_requests_of_protocol_v1_are_told(several: Caller, document: object, sentence: str) -> None:
