@@ -13,6 +13,7 @@ use lanner_network::{CompileError, ConvGeometry, InputError, Tensors, Window, mo
 
 use crate::elementwise::Elementwise;
 use crate::graph::{Graph, Node, Op, conv_geometry, infer};
+use crate::trees::Forest;
 
 /// Runs a checked float graph.
 #[derive(Debug)]
@@ -58,6 +59,7 @@ enum Kind<'a> {
     Add,
     Mul,
     MatrixProduct(Matrices),
+    Trees(Forest),
     Softmax,
     ArgMax,
 }
@@ -184,6 +186,7 @@ fn prepare<'a>(
         Op::Slice { starts, sizes, steps } => Kind::Move(movement::slice_sources(x, starts, sizes, steps)),
         Op::Pad { before, .. } => Kind::Move(movement::pad_sources(x, before, y)),
         Op::Concat { axis } => Kind::Move(movement::concat_sources(inputs, *axis, y)),
+        Op::Trees(trees) => Kind::Trees(Forest::new(node, trees, x, tensors)?),
         Op::Softmax => Kind::Softmax,
         Op::ArgMax => Kind::ArgMax,
         op => Kind::Elementwise(op.elementwise().ok_or_else(|| CompileError::Wiring {
@@ -243,6 +246,7 @@ impl Step<'_> {
                 let inputs: Vec<&[f32]> = self.inputs.iter().map(|&id| values[id].as_slice()).collect();
                 movement::gather(&inputs, sources)
             }
+            Kind::Trees(forest) => forest.eval(x),
             Kind::Softmax => softmax(x, self.in_shape.last().copied().unwrap_or(1)),
             Kind::ArgMax => vec![arg_max(x) as f32],
         }

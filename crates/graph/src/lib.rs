@@ -10,6 +10,7 @@ mod equalise;
 mod float;
 pub mod graph;
 pub mod pass;
+pub mod trees;
 
 pub use equalise::equalised;
 pub use float::FloatExecutor;

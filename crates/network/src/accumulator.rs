@@ -6,7 +6,7 @@ use crate::CompileError;
 
 /// A ring `Z_m` in which a linear layer's sums live: modulo a prime, a power of two, or a product of primes.
 ///
-/// Invariant: one of [`Accumulator::PRIMES`], [`Accumulator::powers_of_two`] or [`Accumulator::products`]. The primes are 1 mod 2^14, so that
+/// Invariant: one of [`Accumulator::PRIMES`], [`Accumulator::small_powers_of_two`], [`Accumulator::powers_of_two`] or [`Accumulator::products`]. The primes are 1 mod 2^14, so that
 /// their elements pack into the slots of a BFV plaintext of degree 8192, those of products 1 mod 2^16, for degree 32768. Signed values are
 /// represented by their residues; see [`Accumulator::limit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,6 +43,11 @@ impl Accumulator {
         (LEAST_BITS..=MOST_BITS).map(|bits| Self { modulus: 1 << bits, bits })
     }
 
+    /// The rings modulo powers of two for bits and their sums, by size: 4 to 15 bits. No layer of ciphertexts takes them.
+    pub fn small_powers_of_two() -> impl Iterator<Item = Self> {
+        (SMALLEST_BITS..LEAST_BITS).map(|bits| Self { modulus: 1 << bits, bits })
+    }
+
     /// Every ring modulo a product of primes that a network may use, by size: one to three primes of one size each, 28 to 96 bits in all. Values
     /// modulo each prime are computed by themselves.
     pub fn products() -> impl Iterator<Item = Self> {
@@ -61,7 +66,8 @@ impl Accumulator {
     /// # Errors
     /// [`CompileError::UnknownModulus`] if no network may use it.
     pub fn from_modulus(modulus: u128) -> Result<Self, CompileError> {
-        let mut rings = Self::PRIMES.into_iter().chain(Self::powers_of_two()).chain(Self::products());
+        let powers = Self::small_powers_of_two().chain(Self::powers_of_two());
+        let mut rings = Self::PRIMES.into_iter().chain(powers).chain(Self::products());
         rings.find(|ring| ring.modulus == modulus).ok_or(CompileError::UnknownModulus { modulus })
     }
 
@@ -120,6 +126,7 @@ impl Accumulator {
             return MOST_WEIGHT_BITS;
         }
         match self.bits {
+            ..LEAST_BITS => 2,
             ..=26 => 12,
             27..=29 => self.bits - 14,
             _ => 16,
@@ -167,7 +174,10 @@ impl Accumulator {
     }
 }
 
-/// The smallest and the largest ring modulo a power of two.
+/// The smallest ring modulo a power of two for bits.
+const SMALLEST_BITS: u32 = 4;
+
+/// The smallest and the largest ring modulo a power of two for whatever there is.
 const LEAST_BITS: u32 = 16;
 const MOST_BITS: u32 = 41;
 

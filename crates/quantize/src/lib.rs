@@ -32,6 +32,7 @@ mod structure;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod trees;
 
 pub use elementwise::polynomials;
 pub use options::QuantizationOptions;
@@ -42,6 +43,7 @@ use prepared::Prepared;
 pub use replace::{Replaced, replace_relu};
 pub use search::compile_to;
 pub use trace::{Calibration, OneCore, OwnCores, Trace, Tracer};
+use trees::TreeGraph;
 
 use lanner_graph::Graph;
 use lanner_network::{CompileError, Network, Tensors};
@@ -60,6 +62,9 @@ pub fn compile(
     options: &QuantizationOptions,
 ) -> Result<Network, CompileError> {
     let options = check(options)?;
+    if let Some(trees) = TreeGraph::of(graph, tensors)? {
+        return trees.network(calibration, &options, None);
+    }
     let prepared = Prepared::new(graph, tensors, calibration.into(), &options)?;
     let mut refused = None;
     for kept in prepared.kept() {

@@ -75,7 +75,12 @@ impl QuantizationOptions {
     /// Whether values of which no differences are taken may fill their rings, modulo powers of two: where they are proved to fit. What calibration alone
     /// decides on keeps that room whatever follows.
     pub(crate) fn fills_rings(&self) -> bool {
-        self.saturates && self.accumulators.iter().all(|ring| ring.is_power_of_two())
+        self.saturates && self.has_powers_of_two()
+    }
+
+    /// Whether all rings offered are modulo powers of two.
+    pub(crate) fn has_powers_of_two(&self) -> bool {
+        self.accumulators.iter().all(|ring| ring.is_power_of_two())
     }
 
     /// As the default, but without rescales, over products of primes: for networks of sums and products that are computed on ciphertexts.

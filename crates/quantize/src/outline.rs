@@ -5,6 +5,7 @@ use lanner_network::{CompileError, FixedOp, Outline, OutlinedNode, Tensors};
 
 use super::item::{Action, translate};
 use super::steps;
+use super::trees::TreeGraph;
 
 /// Outlines a graph, without the constants in front of its first layer if these are to be published.
 ///
@@ -15,6 +16,9 @@ pub fn outline(
     tensors: &Tensors,
     public_preprocessing: bool,
 ) -> Result<Outline, CompileError> {
+    if let Some(trees) = TreeGraph::of(graph, tensors)? {
+        return Ok(trees.outline());
+    }
     let (draft, _) = if public_preprocessing {
         let stripped = pass::strip(graph, tensors)?;
         pass::prepare(&stripped.graph, &stripped.tensors)?

@@ -16,6 +16,7 @@ use super::closeness::{Closeness, Measured};
 use super::precision::Aim;
 use super::prepared::{Part, Prepared, samples_within};
 use super::trace::{Calibration, Watched};
+use super::trees::TreeGraph;
 use super::{QuantizationOptions, check};
 
 /// Products of weights and activations that an attempt may take, and the fewest and the most samples that it is made on.
@@ -53,6 +54,9 @@ pub fn compile_to<'c>(
 ) -> Result<Network, CompileError> {
     let (options, calibration) = (check(options)?, calibration.into());
     check_aim(aim.precision)?;
+    if let Some(trees) = TreeGraph::of(graph, tensors)? {
+        return trees.network(calibration.samples, &options, Some(aim));
+    }
     let watched = Watched::new(calibration.tracer);
     let calibration = Calibration { tracer: &watched, ..calibration };
     let prepared = Prepared::new(graph, tensors, calibration, &options)?.widened(&options, PRODUCTS)?;

@@ -4,6 +4,7 @@ use lanner_network::MAX_INPUTS;
 use serde::{Deserialize, Serialize};
 
 use crate::elementwise::{Clip, Elementwise, Function, LeakyRelu, Ramp, Relu, Square};
+use crate::trees::Trees;
 
 /// A float operator with ONNX's meaning, the batch axis apart. Strings name tensors.
 ///
@@ -130,6 +131,8 @@ pub enum Op {
         /// The axis; the shapes agree on every other.
         axis: usize,
     },
+    /// The scores of an ensemble of decision trees; only as the graph's first operator.
+    Trees(Trees),
     /// Along the last axis; only at the graph's end.
     Softmax,
     /// The index of the largest element, the lowest of equals: shape `[1]`; only at the graph's end.
@@ -163,6 +166,7 @@ impl Op {
             Self::Slice { .. } => ("Slice", None),
             Self::Pad { .. } => ("Pad", None),
             Self::Concat { .. } => ("Concat", None),
+            Self::Trees(_) => ("Trees", None),
             Self::Softmax => ("Softmax", None),
             Self::ArgMax => ("ArgMax", None),
         }

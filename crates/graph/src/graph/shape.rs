@@ -8,6 +8,7 @@ use lanner_network::window::MAX_AXIS;
 use lanner_network::{CompileError, ConvGeometry, Tensor, Tensors, Window, movement};
 
 use super::{Graph, Node, Op};
+use crate::trees::Forest;
 
 /// The largest number of elements of one value.
 const MAX_ELEMENTS: usize = 1 << 26;
@@ -127,6 +128,7 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
             let matrices = Matrices::of(x, inputs[1]).map_err(|reason| mismatch(node, reason))?;
             Ok(matrices.product_shape())
         }
+        Op::Trees(trees) => Ok(vec![Forest::new(node, trees, x, tensors)?.base.len()]),
         Op::ArgMax => Ok(vec![1]),
         Op::Transpose { axes } => movement::transpose(x, axes).map_err(|reason| mismatch(node, reason)),
         Op::Slice { starts, sizes, steps } => {

@@ -22,6 +22,7 @@ mod repeating;
 mod saturation;
 mod smooth;
 mod traces;
+mod trees;
 
 use lanner_graph::graph::{FORMAT_VERSION, GraphInput, infer};
 use lanner_graph::{Graph, Node, Op};
