@@ -62,7 +62,7 @@ pub const MAX_DEPTH: u32 = 10;
 pub const UNREACHED: i8 = 2;
 
 impl Forest {
-    /// Reads a node's trees, over so many columns.
+    /// Reads a node's trees, over an input of a given shape whose elements are the columns.
     ///
     /// # Errors
     /// [`CompileError::UnknownTensor`], or [`CompileError::Shape`] naming the tensor that does not fit the others.
@@ -77,8 +77,8 @@ impl Forest {
             Err(CompileError::Shape { node: node.name.clone(), operator: "Trees", reason })
         };
         let tensor = |name: &str| tensors.of_node(&node.name, name);
-        let &[inputs] = inputs else { return refuse("it needs a vector of columns") };
-        if trees.trees == 0 || trees.high >= 1 << 24 {
+        let inputs: usize = inputs.iter().product();
+        if inputs == 0 || trees.trees == 0 || trees.high >= 1 << 24 {
             return refuse("there must be trees, and columns of values below 2^24");
         }
         let columns = whole(tensor(&trees.columns)?.data(), inputs.saturating_sub(1));

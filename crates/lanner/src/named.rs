@@ -16,6 +16,24 @@ pub struct NamedInput {
     pub choices: Option<usize>,
     /// What a number is multiplied with in the network's input: a power of two.
     pub factor: f64,
+    /// Of a table's row that trees compare, one for each element of the shape: the network's input has their codes, and behind them one more for each
+    /// column that may lack a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<Column>>,
+}
+
+/// A column of a table: a real x is the code `round(x / unit) - offset`, within what there is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// What neighbouring codes are apart.
+    pub unit: f64,
+    /// The code 0 stands for this many units.
+    pub offset: i64,
+    /// The largest code, below 2^24.
+    pub high: i64,
+    /// Whether a number may be missing; the first and the last code then stand for that, and for no number.
+    pub missing: bool,
 }
 
 /// One output of the original model, of several: its elements' part of the network's output, in the order of the list.
@@ -33,8 +51,24 @@ pub struct NamedOutput {
 impl NamedInput {
     /// Elements of the network's input, where that many can be counted.
     fn size(&self) -> Option<usize> {
+        if let Some(columns) = &self.columns {
+            let lacking = columns.iter().filter(|column| column.missing).count();
+            return columns.len().checked_add(lacking);
+        }
         let width = self.choices.map_or(1, |count| if count == 2 { 1 } else { count });
         count(&self.shape)?.checked_mul(width)
+    }
+}
+
+impl Column {
+    /// Whether its codes are whole numbers that floats tell apart, and stand for numbers.
+    fn is_sound(&self) -> bool {
+        const FAR: i64 = 1 << 53;
+        let least = if self.missing { 2 } else { 0 };
+        self.unit.is_normal()
+            && self.unit > 0.0
+            && (-FAR..=FAR).contains(&self.offset)
+            && (least..1 << 24).contains(&self.high)
     }
 }
 
@@ -43,7 +77,15 @@ pub(crate) fn make_input(inputs: &[NamedInput], length: usize) -> bool {
     let whole = sum(inputs.iter().map(NamedInput::size)) == Some(length);
     whole
         && inputs.iter().all(|input| {
-            is_power(input.factor) && (input.choices.is_none() || input.factor.to_bits() == 1.0_f64.to_bits())
+            let is_one = input.factor.to_bits() == 1.0_f64.to_bits();
+            let numbers = is_power(input.factor) && (input.choices.is_none() || is_one);
+            let columns = input.columns.as_ref().is_none_or(|columns| {
+                is_one
+                    && input.choices.is_none()
+                    && Some(columns.len()) == count(&input.shape)
+                    && columns.iter().all(Column::is_sound)
+            });
+            numbers && columns
         })
         && are_distinct(inputs.iter().map(|input| &input.name))
 }

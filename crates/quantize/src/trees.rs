@@ -231,7 +231,11 @@ impl<'t> Builder<'t> {
         let weights = LinearWeights::new(forest.columns.len(), rows, terms);
         let outputs = forest.columns.len();
         let ring = self.input.accumulator;
-        self.layer(COMPARED, 0, (FixedOp::Linear { outputs }, weights), vec![outputs], ring)
+        let row = match self.input.shape.len() {
+            1 => 0,
+            _ => self.node("row", FixedOp::Reshape, &[0], vec![forest.inputs], ring),
+        };
+        self.layer(COMPARED, row, (FixedOp::Linear { outputs }, weights), vec![outputs], ring)
     }
 
     /// The ring of bits and of their sums along a way.
@@ -373,12 +377,13 @@ impl<'t> Builder<'t> {
         let unit_in = |ring: &Accumulator| {
             let bits = if ring.is_power_of_two() { SCORE_BITS } else { ring.weight_bits() - 1 };
             let unit = (all / room(ring)).max(reached / of_bits(SCORE_BITS)).max(largest / of_bits(bits));
-            if unit > 0.0 { unit } else { 1.0 }
+            // Of a power of two halves and quarters stay what they are, so that what ties in the trees ties here.
+            if unit > 0.0 { unit.log2().ceil() as i32 } else { 0 }
         };
         let offered = rings.iter().filter(|ring| room(ring) > 1.0);
-        let least = offered.clone().map(unit_in).fold(f64::INFINITY, f64::min);
-        let found = offered.clone().find(|ring| unit_in(ring) <= 1.01 * least);
-        let found = found.and_then(|ring| Some((*ring, GridFactor::above(unit_in(ring))?)));
+        let least = offered.clone().map(unit_in).min();
+        let found = offered.clone().find(|ring| Some(unit_in(ring)) == least);
+        let found = found.and_then(|ring| Some((*ring, GridFactor::power_of_two(unit_in(ring))?)));
         let Some((ring, scale)) = found else { return Err(lacking(self.trees.name, MAX_BITS)) };
         self.output_scale = scale;
         Ok((ring, scale.value()))
@@ -415,11 +420,8 @@ impl<'t> Builder<'t> {
 
     /// The smallest ring offered with room for such values.
     fn ring(&self, need: i128, node: &str) -> Result<Accumulator, CompileError> {
-        let fills = self.options.has_powers_of_two();
-        let limit =
-            |ring: &Accumulator| if fills { ring.limit_without_differences(0) } else { ring.limit(0) };
         let rings = &self.options.accumulators;
-        rings.iter().copied().find(|ring| limit(ring) >= need).ok_or_else(|| lacking(node, need))
+        rings.iter().copied().find(|ring| ring.limit(0) >= need).ok_or_else(|| lacking(node, need))
     }
 
     fn shape(&self, value: usize) -> Vec<usize> {

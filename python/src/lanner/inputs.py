@@ -136,10 +136,10 @@ def load_arrays(path: Path) -> Arrays:
     """
     loaded = _load_numpy(path)
     if not isinstance(loaded, dict):
-        return to_float32(loaded, str(path))
+        return to_float32(loaded, str(path), missing=True)
     others = {"y"} if _ONLY in loaded else set()
     used = {name: values for name, values in loaded.items() if name not in others}
-    return {name: to_float32(values, f"{path}, {name}") for name, values in used.items()}
+    return {name: to_float32(values, f"{path}, {name}", missing=True) for name, values in used.items()}
 
 
 def load_truth(path: Path) -> NDArray[Any]:
@@ -160,8 +160,8 @@ def load_truth(path: Path) -> NDArray[Any]:
     return truth
 
 
-def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:
-    """Convert a numeric array to float32.
+def to_float32(values: ArrayLike, where: str = "input", *, missing: bool = False) -> NDArray[np.float32]:
+    """Convert a numeric array to float32; with `missing`, NaN and infinities stay, which `as_batch` looks at.
 
     Raises:
         InputError: If the type is not numeric, or an element is NaN, infinite or beyond float32; the element is named.
@@ -173,7 +173,7 @@ def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:
         )
     with np.errstate(over="ignore"):
         converted = np.ascontiguousarray(array, dtype=np.float32)
-    finite = np.isfinite(converted)
+    finite = np.isfinite(converted) | ~np.isfinite(array) if missing else np.isfinite(converted)
     if not finite.all():
         place = tuple(map(int, np.argwhere(~finite)[0]))
         # A number of the input is told to nobody, not even by its owner's terminal or log.
@@ -189,16 +189,19 @@ def batch_of(given: Given, entry: InputDescription, where: str = "input") -> NDA
         InputError: As `to_float32` and `as_batch`.
     """
     if isinstance(given, Mapping):
-        return as_batch({name: to_float32(values, f"input {name}") for name, values in given.items()}, entry, where)
-    return as_batch(to_float32(given, where), entry, where)
+        arrays = {name: to_float32(values, f"input {name}", missing=True) for name, values in given.items()}
+        return as_batch(arrays, entry, where)
+    return as_batch(to_float32(given, where, missing=True), entry, where)
 
 
 def as_batch(values: Arrays, entry: InputDescription, where: str = "input") -> NDArray[np.float32]:
     """Give an array, or arrays by name, the shape (n, *sample), n >= 1; what has been given it stays.
 
     Raises:
-        InputError: If a shape is neither the sample's nor a batch of it, where both are named, or an array is missing.
+        InputError: If a shape is neither the sample's nor a batch of it, where both are named, an array is missing, or
+            an element is NaN or infinite that is none of a table's columns.
     """
+    _check_finite(values, entry, where)
     if entry.named:
         coded = entry.shape != own_shape(entry) or len(entry.named) > 1
         if coded and not isinstance(values, Mapping) and values.ndim > 0 and values.shape[1:] == entry.shape:
@@ -219,6 +222,19 @@ def as_batch(values: Arrays, entry: InputDescription, where: str = "input") -> N
         where=where,
         fix=f"the model takes {entry.shape}, or {('n', *entry.shape)} for several".replace("'", ""),
     )
+
+
+def _check_finite(values: Arrays, entry: InputDescription, where: str) -> None:
+    tables = {each.name for each in entry.named if each.columns is not None}
+    by_name = values.items() if isinstance(values, Mapping) else [("", values)]
+    for name, array in by_name:
+        finite = np.isfinite(array)
+        if finite.all() or name in tables or (len(entry.named) == len(tables) == 1):
+            continue
+        place = tuple(map(int, np.argwhere(~finite)[0]))
+        # A number of the input is told to nobody, not even by its owner's terminal or log.
+        of = f"{where}, {name}" if name and where != "input" else f"input {name}" if name else where
+        raise InputError(f"element {list(place)} is {array[place]}", where=of, fix="give finite numbers within float32")
 
 
 def check_range(values: NDArray[np.float32], entry: InputDescription, where: str = "input") -> None:
@@ -321,7 +337,7 @@ def _listed(values: object, where: str, fix: str) -> NDArray[np.float32]:
         array = np.array(values)
     except (ValueError, OverflowError, RecursionError):
         raise InputError("the lists are not of equal length", where=where, fix=fix) from None
-    return to_float32(array, where)
+    return to_float32(array, where, missing=True)
 
 
 def _check_kind(path: Path) -> None:
@@ -421,7 +437,7 @@ def fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> 
 def _read_csv(path: Path, header: bool | None) -> NDArray[np.float32]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            return to_float32(read_rows(file, str(path), header), str(path))
+            return to_float32(read_rows(file, str(path), header), str(path), missing=True)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"cannot be read as CSV ({why(error)})",

@@ -435,8 +435,8 @@ def calibration_arrays(calibration: Given) -> Arrays:
         InputError: If they are no finite numbers.
     """
     if isinstance(calibration, Mapping):
-        return {name: to_float32(values, f"calibration, {name}") for name, values in calibration.items()}
-    return to_float32(calibration, "calibration")
+        return {name: to_float32(values, f"calibration, {name}", missing=True) for name, values in calibration.items()}
+    return to_float32(calibration, "calibration", missing=True)
 
 
 def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
@@ -451,7 +451,8 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
     frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"))
     by_name = samples if isinstance(samples, dict) else {"": samples}
     shapes = {name: values.shape for name, values in by_name.items()}
-    return replace(frame, samples=shapes, largest={name: largest(values) for name, values in by_name.items()})
+    most = {name: largest(values) for name, values in by_name.items()}
+    return replace(frame, samples=shapes, largest=most, arrays=by_name)
 
 
 def input_of(imported: ImportedModel) -> InputDescription:

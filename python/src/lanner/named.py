@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lanner.columns import Column, decode, encode, width_of
 from lanner.errors import InputError
 
 #: What a user gives as input: an array, or arrays by name.
@@ -33,6 +34,7 @@ class NamedInput:
         shape: The shape of one sample, without a batch axis.
         choices: How many values an index may have, from 0 on; None of a number.
         factor: What a number is multiplied with, a power of two.
+        columns: Of a table's row that trees compare, the columns; None of other inputs.
     """
 
     name: str
@@ -40,6 +42,7 @@ class NamedInput:
     shape: tuple[int, ...]
     choices: int | None = None
     factor: float = 1.0
+    columns: tuple[Column, ...] | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> NamedInput:
@@ -50,17 +53,21 @@ class NamedInput:
             tuple(map(int, document["shape"])),
             None if document.get("choices") is None else int(document["choices"]),
             float(document.get("factor", 1.0)),
+            tuple(map(Column.from_document, document["columns"])) if document.get("columns") else None,
         )
 
     def document(self) -> dict[str, Any]:
         """The element of a manifest's ``inputs``."""
-        return {
+        told: dict[str, Any] = {
             "name": self.name,
             "datatype": self.datatype,
             "shape": list(self.shape),
             "choices": self.choices,
             "factor": self.factor,
         }
+        if self.columns is not None:
+            told["columns"] = [column.document() for column in self.columns]
+        return told
 
     @property
     def width(self) -> int:
@@ -70,11 +77,16 @@ class NamedInput:
     @property
     def size(self) -> int:
         """How many elements of the vector one sample takes."""
-        return math.prod(self.shape) * self.width
+        return math.prod(self.shape) * self.width if self.columns is None else width_of(self.columns)
 
     @property
     def coded_shape(self) -> tuple[int, ...]:
-        """The shape of its part of the vector: that of a sample, and of an index the choices behind it."""
+        """The shape of its part of the vector: that of a sample, and of an index the choices behind it.
+
+        Codes of a row are ``(1, size)``, so that nobody takes them for the row itself.
+        """
+        if self.columns is not None:
+            return (1, self.size)
         return self.shape if self.width == 1 else (*self.shape, self.width)
 
     def encode(self, values: NDArray[np.float32], where: str) -> NDArray[np.float32]:
@@ -84,6 +96,9 @@ class NamedInput:
             InputError: If an element is not whole, or no index, where one is needed; its place is named.
         """
         rows = values.reshape(len(values), -1)
+        if self.columns is not None:
+            self._check_missing(rows, where)
+            return encode(self.columns, rows)
         if self.datatype != "FP32" or self.choices is not None:
             self._check_whole(values, where)
         if self.choices is None:
@@ -96,9 +111,21 @@ class NamedInput:
 
     def decode(self, coded: NDArray[np.float32]) -> NDArray[np.generic]:
         """What `encode` made its part of: shape (n, *shape), of the file's type."""
+        if self.columns is not None:
+            return decode(self.columns, coded).reshape(-1, *self.shape).astype(TYPES[self.datatype])
         rows = coded if self.width == 1 else coded.reshape(len(coded), -1, self.width).argmax(2)
         values = rows / np.float32(self.factor) if self.choices is None else rows
         return values.reshape(-1, *self.shape).astype(TYPES[self.datatype])
+
+    def _check_missing(self, rows: NDArray[np.float32], where: str) -> None:
+        for index, column in enumerate(self.columns or ()):
+            absent = np.isnan(rows[:, index]) & (not column.missing)
+            if absent.any():
+                raise InputError(
+                    f"element {[int(np.argmax(absent)), index]} is missing, and none of the owner's samples lacks it",
+                    where=where,
+                    fix="fill it in, or have the model compiled with samples that lack it",
+                )
 
     def _check_whole(self, values: NDArray[np.float32], where: str) -> None:
         ends = None if self.choices is None else (0, self.choices - 1)
@@ -206,7 +233,7 @@ def split_outputs(outputs: Sequence[NamedOutput], vector: Sequence[float]) -> di
 
 def largest(values: NDArray[np.float32]) -> float:
     """The largest magnitude of some numbers, 0 of none."""
-    return float(np.abs(values).max(initial=0))
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0))
 
 
 def factor_for(largest: float) -> float:

@@ -60,7 +60,7 @@ def _batch_of(content: bytes, manifest: Manifest, *, csv_header: bool) -> NDArra
         raise InputError(
             "this is no picture, no array and no rows of numbers", where="input", fix=f"give a whole {kinds} file"
         ) from None
-    return fit_rows(to_float32(rows, "input"), entry, "input")
+    return fit_rows(to_float32(rows, "input", missing=True), entry, "input")
 
 
 def _arrays(content: bytes) -> Arrays:
@@ -71,9 +71,9 @@ def _arrays(content: bytes) -> Arrays:
                     raise InputError(f"it holds more than {_MOST_BYTES} bytes", where="input", fix="send fewer inputs")
         loaded = np.load(io.BytesIO(content), allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            return to_float32(loaded)
+            return to_float32(loaded, missing=True)
         with loaded:
-            return {name: to_float32(loaded[name], f"input {name}") for name in loaded.files}
+            return {name: to_float32(loaded[name], f"input {name}", missing=True) for name in loaded.files}
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile):
         raise InputError(
             "cannot be read as a NumPy array", where="input", fix="write it with numpy.save or numpy.savez"

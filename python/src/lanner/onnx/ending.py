@@ -40,6 +40,10 @@ _LABELLING = ("ZipMap", "Normalizer", "ArrayFeatureExtractor", "LabelEncoder")
 _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
 
+#: Its operators that estimate quantities, where nothing is picked of what they give.
+_REGRESSORS = ("LinearRegressor", "TreeEnsembleRegressor", "TreeEnsemble")
+
+
 class _State(Enum):
     """What a tensor behind the scores holds."""
 
@@ -126,7 +130,7 @@ def find_end(graph: onnx.GraphProto, output: str, constants: Constants) -> End:
     scores, ending, operators = walk.back_from(output)
     # A classifier makes the scores and is no operator behind them.
     behind = [node for node in operators if scores not in node.output]
-    if not operators and _is_of(walk.producer(walk.root_of(output)), ("LinearRegressor",), ML):
+    if not operators and _is_of(walk.producer(walk.root_of(output)), _REGRESSORS, ML):
         ending = Ending.REGRESSION
     if ending is Ending.SIGMOID and _is_of(walk.producer(walk.root_of(scores)), ("LinearClassifier",), ML):
         # Of its classes one holds, whatever their logistic probabilities add up to.

@@ -10,6 +10,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from lanner.columns import Column
 from lanner.errors import ModelError, UnsupportedOpError
 from lanner.named import NamedInput, factor_for, parts_of
 from lanner.onnx.bodies import names_read
@@ -20,6 +21,7 @@ from lanner.onnx.lookup import Lookup, of_input
 from lanner.onnx.node import Node
 from lanner.onnx.number_types import INTEGERS, is_mask
 from lanner.onnx.opaque import InferredShapes
+from lanner.onnx.trees.table import Table, leads_to_trees, table_of
 
 #: The name of the vector that several inputs are parts of.
 _VECTOR = "inputs"
@@ -48,11 +50,13 @@ class Entry:
         named: What its elements are.
         batch: Which axis the samples are along.
         batched: Whether that axis is symbolic.
+        rows: Of a table, the owner's samples of it.
     """
 
     named: NamedInput
     batch: int
     batched: bool
+    rows: NDArray[np.float32] | None = None
 
     def with_batch(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
         """Samples that come first, as the file has them."""
@@ -87,6 +91,10 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
         raise _of_another_type(info, proto.graph)
     shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
     named = NamedInput(info.name, _DATATYPES[kind], shape)
+    if len(shape) == 1 and leads_to_trees(info.name, proto.graph):
+        rows = _rows(info.name, shape[0], frame)
+        columns = tuple(Column.of(rows[:, index]) for index in range(shape[0]))
+        return Entry(replace(named, columns=columns), batch, batched, rows)
     if kind != onnx.TensorProto.FLOAT:
         named = replace(named, choices=_choices(info.name, proto, frame, kind == onnx.TensorProto.BOOL))
         if named.choices is None:
@@ -94,6 +102,14 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     if named.choices is None and not alone:
         named = replace(named, factor=factor_for(frame.largest.get(info.name, 1.0)))
     return Entry(named, batch, batched)
+
+
+def _rows(name: str, count: int, frame: Frame) -> NDArray[np.float32]:
+    """The owner's samples of a table; where there are none, or of other columns, a row of zeros."""
+    rows = frame.arrays.get(name, frame.arrays.get("", frame.arrays.get("x")))
+    if rows is None or rows.ndim == 0 or rows.shape[-1] != count:
+        return np.zeros((1, count), np.float32)
+    return rows.reshape(-1, count)
 
 
 def sample_shape(
@@ -142,7 +158,7 @@ def _batch_axis(
     return next(iter([*named, *ones]), None)
 
 
-def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Lookup]]:
+def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Lookup | Table]]:
     """A graph whose input holds all of a file's, and what each is in it."""
     only = entries[0].named if len(entries) == 1 else None
     if only is not None:
@@ -156,12 +172,20 @@ def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Look
             whole = graph.slice(graph.input, (range(part.start, part.stop),))
             coded = graph.reshape(whole, named.coded_shape)
             parts[named.name] = graph.scale(coded, 1.0 / named.factor)
-    return graph, {entry.named.name: _value(entry, parts[entry.named.name]) for entry in entries}
+    values = {entry.named.name: _value(entry, parts[entry.named.name]) for entry in entries}
+    places = parts_of([entry.named for entry in entries])
+    tables = {
+        named.name: table_of(graph.input, part.start, named.columns, entry.rows)
+        for entry, (named, part) in zip(entries, places, strict=True)
+        if named.columns is not None and entry.rows is not None
+    }
+    return graph, values | tables
 
 
 def is_plain(entries: Sequence[Entry]) -> bool:
     """Whether the network's input is the file's only one as it is."""
-    return len(entries) == 1 and entries[0].named.choices is None and entries[0].named.datatype == "FP32"
+    named = entries[0].named
+    return len(entries) == 1 and named.choices is None and named.datatype == "FP32" and named.columns is None
 
 
 def _value(entry: Entry, part: Wire) -> Wire | Lookup:

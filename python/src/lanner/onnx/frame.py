@@ -30,6 +30,7 @@ class Frame:
         samples: The shapes of the calibration's arrays by input, the one array's under ``""``, for refusals' advice.
         largest: The largest magnitude of the calibration's arrays, likewise.
         gains: What outputs' values are multiplied with, by the output's name.
+        arrays: The calibration's arrays by input, the one array's under ``""``, for what columns of tables are.
         bounds: How far below 0 a private mask must be that is added to a tensor, by the tensor's name.
     """
 
@@ -39,6 +40,7 @@ class Frame:
     samples: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     largest: Mapping[str, float] = field(default_factory=dict)
     gains: Mapping[str, float] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     bounds: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod

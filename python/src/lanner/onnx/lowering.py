@@ -36,6 +36,9 @@ from lanner.onnx.refusals import Refusals
 from lanner.onnx.registry import Lowering, Value, find_lowering
 from lanner.onnx.split import split_classifiers
 from lanner.onnx.steps import Outcome, Share, Step, shape_of
+from lanner.onnx.trees.lower import OPERATORS, lower_trees
+from lanner.onnx.trees.split import split_trees
+from lanner.onnx.trees.table import Table
 from lanner.onnx.unknown import check_embedding, unknown
 
 #: How far below 0 a private mask is where nothing is known of the scores that it is added to.
@@ -143,6 +146,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     frame.apply(proto)
     samples_first(proto)
     free_batch(proto)
+    split_trees(proto)
     split_classifiers(proto)
     graph, refusals = proto.graph, Refusals()
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
@@ -151,7 +155,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     scores = [end.scores for end in sinks]
     names = free_inputs(graph, constants, _ancestors(graph.node, *scores), scores)
     entries = []
-    values: dict[str, Value | Lookup | Opaque] = dict(constants)
+    values: dict[str, Value | Lookup | Table | Opaque] = dict(constants)
     for info in graph.input:
         if info.name in names:
             entry = refusals.attempt(partial(read_entry, info, proto, frame, alone=len(names) == 1))
@@ -246,7 +250,7 @@ class _Walk:
         self,
         proto: onnx.ModelProto,
         builder: GraphBuilder,
-        values: dict[str, Value | Lookup | Opaque],
+        values: dict[str, Value | Lookup | Table | Opaque],
         refusals: Refusals,
         frame: Frame,
     ) -> None:
@@ -312,6 +316,9 @@ class _Walk:
             self._open(proto)
             return
         given = [self._value(name, proto) for name in proto.input]
+        if any(isinstance(value, Table) for value in given):
+            self._read_table(proto, given)
+            return
         if any(isinstance(value, Indices | Bits) for value in given) and self._looks_up(proto, given):
             return
         bound = self._bound(proto, given)
@@ -372,7 +379,33 @@ class _Walk:
             name: value for name, value in zip(node.proto.output, values, strict=False) if name and value is not None
         }
 
-    def _looks_up(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None]) -> bool:
+    def _read_table(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None]) -> None:
+        """Make a table of a table, or lower the trees that read it."""
+        table = next(value for value in given if isinstance(value, Table))
+        node = Node(proto, [value.stand_in if isinstance(value, Table) else None for value in given])
+        self.builder.enter(node.name)
+
+        def make() -> Table | Wire:
+            if node.qualified_operator in OPERATORS:
+                return lower_trees(node, self.builder, table)
+            followed = table.follow(node, given)
+            if followed is None:
+                raise node.unsupported(
+                    "input 0",
+                    "is a table whose columns it does not change each by itself, so that trees could compare them",
+                    "compute it before the prediction, and train the trees on the result",
+                )
+            return followed
+
+        made = self._refusals.attempt(make, node)
+        name = next(filter(None, proto.output))
+        outcome = Outcome.REFUSED if made is None else Outcome.RUNS
+        self.values[name] = self._shapes.stand_in(name) if made is None else made
+        self.operators[node.operator] += 1
+        shape = shape_of(made.stand_in if isinstance(made, Table) else made)
+        self.steps.append(Step(node, outcome, [shape_of(table.stand_in)], [shape]))
+
+    def _looks_up(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None]) -> bool:
         """Whether a node's output is what is looked up of an index again, and noted."""
         node = Node(proto, [value.stand_in if isinstance(value, Indices | Bits) else None for value in given])
         if proto.op_type in ("Shape", "Size"):
@@ -396,7 +429,7 @@ class _Walk:
         self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in node.inputs], shapes))
         return True
 
-    def _chooses(self, node: Node, given: Sequence[Value | Lookup | Opaque | None]) -> bool:
+    def _chooses(self, node: Node, given: Sequence[Value | Lookup | Table | Opaque | None]) -> bool:
         """Whether a node chooses between values by a bit, and its result, noted."""
         condition, *names = node.proto.input
         both = [self._materialised(name, value) for name, value in zip(names, given[1:], strict=True)]
@@ -415,7 +448,7 @@ class _Walk:
         return True
 
     def _moved(
-        self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None], bits: Bits
+        self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None], bits: Bits
     ) -> Lookup | None:
         """Bits in other places; None where they share the batch's axis there."""
         node = Node(proto, [bits.source, *given[1:]])  # type: ignore[list-item]
@@ -426,7 +459,7 @@ class _Walk:
         pair = moved_pair(node, bits, given[1:], self.proto.opset_import, moved)
         return None if pair is None else Bits(moved, pair)
 
-    def _bound(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Opaque | None]) -> float | None:
+    def _bound(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None]) -> float | None:
         """How far below 0 a private mask must be that a node adds to scores; None where it adds none."""
         if proto.op_type != "Add" or not any(isinstance(value, Bits) and value.masks for value in given):
             return None
@@ -437,9 +470,11 @@ class _Walk:
         return self._frame.bounds.get(scores, _BOUND)
 
     def _materialised(
-        self, name: str, value: Value | Lookup | Opaque | None, bound: float | None = None
+        self, name: str, value: Value | Lookup | Table | Opaque | None, bound: float | None = None
     ) -> Value | Opaque | None:
-        """What is looked up as a value of the network, made once for all who read it."""
+        """What is looked up as a value of the network, made once for all who read it; a table's shape alone."""
+        if isinstance(value, Table):
+            return Opaque(value.stand_in.with_batch(1))
         if not isinstance(value, Indices | Bits):
             return value
         key = (name, bound)
@@ -450,7 +485,7 @@ class _Walk:
             self._made[key] = made if made is not None else Opaque(value.stand_in.with_batch(1))
         return self._made[key]
 
-    def _value(self, name: str, proto: onnx.NodeProto) -> Value | Lookup | Opaque | None:
+    def _value(self, name: str, proto: onnx.NodeProto) -> Value | Lookup | Table | Opaque | None:
         if not name:
             return None
         if name not in self.values:
@@ -504,7 +539,7 @@ def _with_used_outputs(node: onnx.NodeProto, used: set[str]) -> onnx.NodeProto:
     return copy
 
 
-def _has_one_sample(graph: onnx.GraphProto, values: Mapping[str, Value | Lookup | Opaque]) -> bool:
+def _has_one_sample(graph: onnx.GraphProto, values: Mapping[str, Value | Lookup | Table | Opaque]) -> bool:
     """Whether every input fixes a batch of one."""
     inputs = [entry for entry in graph.input if not isinstance(values.get(entry.name), np.ndarray)]
     return all(

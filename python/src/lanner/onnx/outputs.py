@@ -166,5 +166,5 @@ def _picks(end: End) -> bool:
 
 def _opaque_scores(graph: onnx.GraphProto) -> str | None:
     """The scores of a classifier that is refused, whatever follows it."""
-    kinds = ("SVMClassifier", "TreeEnsembleClassifier")
+    kinds = ("SVMClassifier",)
     return next((node.output[1] for node in graph.node if node.op_type in kinds and len(node.output) > 1), None)

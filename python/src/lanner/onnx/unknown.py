@@ -8,7 +8,8 @@ from lanner.onnx.ending import ENDINGS
 from lanner.onnx.node import Node
 
 _SMOOTH = "is a smooth function that this version does not compute"
-_TREES = "is an ensemble of trees, which this version does not compute"
+_TREES = "is an ensemble of trees, and these read the columns of the model's input alone, with nothing else beside them"
+_ALONE = "export the trees as a model of their own"
 _NETWORK = "train a neural network or a linear model in its place"
 
 #: Why an operator is refused, and what to do; by its name with the domain.
@@ -28,9 +29,9 @@ _REASONS: dict[str, tuple[str, str]] = {
             "export the model with MatMul, Softmax and MatMul in its place",
         ),
     ),
-    "ai.onnx.ml.TreeEnsembleClassifier": (_TREES, _NETWORK),
-    "ai.onnx.ml.TreeEnsembleRegressor": (_TREES, _NETWORK),
-    "ai.onnx.ml.TreeEnsemble": (_TREES, _NETWORK),
+    "ai.onnx.ml.TreeEnsembleClassifier": (_TREES, _ALONE),
+    "ai.onnx.ml.TreeEnsembleRegressor": (_TREES, _ALONE),
+    "ai.onnx.ml.TreeEnsemble": (_TREES, _ALONE),
     "ai.onnx.ml.SVMClassifier": ("compares inputs with support vectors, which this version does not compute", _NETWORK),
     "ai.onnx.ml.SVMRegressor": ("compares inputs with support vectors, which this version does not compute", _NETWORK),
     "ai.onnx.ml.Normalizer": (

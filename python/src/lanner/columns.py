@@ -1,0 +1,147 @@
+"""Columns of a table: which values a client's number may be rounded to, and what stands for a missing one.
+
+A model of trees compares each column with thresholds. Its client sends whole numbers, the *codes* of a column: a
+number is the multiple of the column's unit that is nearest to it, counted from the column's offset. What lies beyond
+the ends counts as the end. The units follow from the owner's samples alone, never from thresholds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: A column has no more codes than whole numbers that a float32 tells apart.
+MOST_BITS = 24
+
+#: Bits of the range to which its ends are told.
+_TOLD = 5
+
+#: The most decimal digits that are looked for behind the point.
+_DIGITS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        unit: What neighbouring codes are apart.
+        offset: The code 0 stands for this many units.
+        high: The largest code.
+        missing: Whether a number may be missing. The codes 0 and `high` are then no numbers': they stand for a missing
+            one, the one or the other as it is to be taken for low or for high.
+    """
+
+    unit: float
+    offset: int
+    high: int
+    missing: bool = False
+
+    @classmethod
+    def of(cls, samples: NDArray[np.float32]) -> Column:
+        """The column that samples are of: decimals of a few digits as such, others in steps of a power of two.
+
+        There is room for half their range on either side, and one of NaN makes a column with missing numbers.
+        """
+        missing = bool(np.isnan(samples).any())
+        known = np.unique(samples[np.isfinite(samples)].astype(np.float64))
+        if len(known) == 0:
+            known = np.zeros(1)
+        low, high = float(known[0]), float(known[-1])
+        margin = max((high - low) / 2, 0.5 * abs(high) if high == low else 0.0)
+        for digits in range(_DIGITS + 1):
+            unit = 10.0**-digits
+            if (high - low + 2 * margin) / unit >= 2**MOST_BITS * 0.8 or max(abs(low), abs(high)) / unit > 2**40:
+                break
+            if np.array_equal((np.rint(known / unit) * unit).astype(np.float32), known.astype(np.float32)):
+                return cls._between(unit, low - margin - unit, high + margin + unit, missing)
+        width = high - low + 2 * margin
+        # The ends move outwards by less than a quarter.
+        unit = float(2.0 ** np.ceil(np.log2(1.25 * (width or 1.0) / (2**MOST_BITS - 4))))
+        return cls._between(unit, low - margin, high + margin, missing)
+
+    @classmethod
+    def _between(cls, unit: float, low: float, high: float, missing: bool) -> Column:
+        first, last = int(np.floor(low / unit)), int(np.ceil(high / unit))
+        # The ends are told to a part of the range only, so that they tell no sample.
+        step = 1 << max((last - first).bit_length() - _TOLD, 0)
+        first, last = first // step * step, -(-last // step) * step
+        return cls(unit, first - missing, last - first + 2 * missing, missing)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Column:
+        """Read one of a manifest's input's ``columns``."""
+        return cls(
+            float(document["unit"]), int(document["offset"]), int(document["high"]), bool(document.get("missing"))
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The element of a manifest's input's ``columns``."""
+        return {"unit": self.unit, "offset": self.offset, "high": self.high, "missing": self.missing}
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last code of a number."""
+        return int(self.missing), self.high - int(self.missing)
+
+    @property
+    def holds_samples(self) -> bool:
+        """Whether the samples are what codes stand for, and not only near it: decimals of a few digits."""
+        return self.unit in (10.0**-digits for digits in range(_DIGITS + 1))
+
+    def codes(self, values: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The codes of numbers; of a missing one the first code of all, 0."""
+        low, high = self.ends
+        with np.errstate(invalid="ignore"):
+            places = np.rint(values.astype(np.float64) / self.unit) - self.offset
+        return np.where(np.isnan(places), 0, np.clip(places, low, high)).astype(np.int64)
+
+    def values(self, codes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The numbers that codes stand for, as a float32 holds them."""
+        return ((codes + self.offset) * self.unit).astype(np.float32)
+
+    def beyond(self, values: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Which numbers lie beyond the ends, so that they count as these."""
+        low, high = self.ends
+        places = values.astype(np.float64) / self.unit - self.offset
+        with np.errstate(invalid="ignore"):
+            return np.asarray((places < low - 0.5) | (places > high + 0.5))
+
+
+def width_of(columns: tuple[Column, ...]) -> int:
+    """How many codes a row has: one for each column, and behind them one more for each with missing numbers."""
+    return len(columns) + sum(column.missing for column in columns)
+
+
+def encode(columns: tuple[Column, ...], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of shape (n, columns) as codes of shape (n, `width_of`).
+
+    A missing number is low in its column's place, and high in the codes behind.
+    """
+    codes = [column.codes(rows[:, index]) for index, column in enumerate(columns)]
+    high = [
+        np.where(np.isnan(rows[:, index]), column.high, codes[index])
+        for index, column in enumerate(columns)
+        if column.missing
+    ]
+    return np.stack([*codes, *high], axis=1).astype(np.float32)
+
+
+def decode(columns: tuple[Column, ...], codes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What `encode` made codes of, rounded to the columns' units."""
+    whole = np.rint(codes).astype(np.int64)
+    rows = np.empty((len(codes), len(columns)), np.float32)
+    for index, column in enumerate(columns):
+        rows[:, index] = column.values(whole[:, index])
+        if column.missing:
+            rows[whole[:, index] == 0, index] = np.nan
+    return rows
+
+
+def high_place(columns: tuple[Column, ...], index: int) -> int:
+    """Where among a row's codes a missing number of a column is high."""
+    return len(columns) + sum(column.missing for column in columns[:index])

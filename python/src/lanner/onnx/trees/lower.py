@@ -1,0 +1,50 @@
+"""Lowers trees: their questions become questions about codes, and all trees get one shape."""
+
+from __future__ import annotations
+
+from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.node import Node
+from lanner.onnx.trees.codes import answers
+from lanner.onnx.trees.ensemble import read_ensemble
+from lanner.onnx.trees.shapes import TooLargeError, arrange, grow
+from lanner.onnx.trees.table import Table
+
+#: The operators that are lowered here, by their qualified names.
+OPERATORS = ("ai.onnx.ml.TreeEnsembleRegressor", "ai.onnx.ml.TreeEnsemble")
+
+
+def lower_trees(node: Node, graph: GraphBuilder, table: Table) -> Wire:
+    """Lower an ensemble of trees over a client's table; the result is (scores,).
+
+    Raises:
+        UnsupportedOpError: If it names a column that is not there, or what `read_ensemble` refuses.
+    """
+    ensemble = read_ensemble(node)
+    cells = table.cells
+    for tree in ensemble.trees:
+        for question in tree.questions:
+            if not 0 <= question.column < len(cells):
+                raise node.unsupported("nodes_featureids", f"has {question.column} of {len(cells)} columns")
+    every = answers([question for tree in ensemble.trees for question in tree.questions], cells)
+    grown, first = [], 0
+    for tree in ensemble.trees:
+        try:
+            grown.append(grow(tree, every[first : first + len(tree.questions)], cells))
+        except TooLargeError:
+            raise node.unsupported("nodes", "make a tree of too many nodes, or a circle") from None
+        first += len(tree.questions)
+    high = max(cell.column.high for cell in cells)
+    trees = arrange(ensemble, grown, table.source.size, high)
+    return graph.add_node(
+        "Trees",
+        (table.source,),
+        (len(ensemble.base),),
+        {"trees": trees.count, "high": high},
+        {
+            "columns": trees.columns,
+            "thresholds": trees.thresholds,
+            "paths": trees.paths,
+            "values": trees.values,
+            "base": trees.base,
+        },
+    )
