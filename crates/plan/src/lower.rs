@@ -224,9 +224,7 @@ impl<'n> Planner<'n> {
             guards: Guards::default(),
             totals: Totals::new(choices.mode, *limits),
         };
-        if takes_transfers {
-            planner.sparse = planner.find_sparse()?;
-        }
+        planner.sparse = planner.find_sparse(takes_transfers)?;
         planner.guards = planner.find_guards(takes_transfers)?;
         Ok(planner)
     }

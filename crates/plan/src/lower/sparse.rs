@@ -13,23 +13,23 @@ use super::{Planner, convolution, layer, ring};
 use crate::PlanError;
 
 impl Planner<'_> {
-    /// For each node, the layer if it is one of groups and transfers send less.
-    pub(super) fn find_sparse(&self) -> Result<Vec<Option<RingSparse>>, PlanError> {
+    /// For each node, the layer if it is one of groups and transfers send less, where they are taken, or if no ciphertext computes it.
+    pub(super) fn find_sparse(&self, takes_transfers: bool) -> Result<Vec<Option<RingSparse>>, PlanError> {
         let nodes = self.network.nodes();
         if self.choices.mode.design().has_slots() {
             return Ok(vec![None; nodes.len()]);
         }
-        (0..nodes.len()).map(|index| self.sparse_layer(index)).collect()
+        (0..nodes.len()).map(|index| self.sparse_layer(index, takes_transfers)).collect()
     }
 
-    fn sparse_layer(&self, index: usize) -> Result<Option<RingSparse>, PlanError> {
+    fn sparse_layer(&self, index: usize, takes_transfers: bool) -> Result<Option<RingSparse>, PlanError> {
         let node = &self.network.nodes()[index];
         let Ring::Pow2(bits) = ring(node.accumulator) else { return Ok(None) };
         if !node.op.is_linear() {
             return Ok(None);
         }
         let shape = convolution(node, self.network.shape(node.inputs[0]))?;
-        if shape.groups == 1 || !RingSparse::takes(&shape) {
+        if !RingSparse::takes(&shape) {
             return Ok(None);
         }
         let samples = self.choices.samples;
@@ -38,7 +38,10 @@ impl Planner<'_> {
         let encrypted = [Accuracy::Guarded(1), Accuracy::Exact]
             .into_iter()
             .find_map(|accuracy| Scheme::cheapest(&stacked, bits, accuracy, &self.sets).ok());
-        let sparse = RingSparse { shape, bits, weight_bits: Scheme::weight_bits(bits), samples };
+        if encrypted.is_some() && (shape.groups == 1 || !takes_transfers) {
+            return Ok(None);
+        }
+        let sparse = RingSparse { shape, bits, weight_bits: node.accumulator.weight_bits(), samples };
         let Ok(built) = sparse.build(&self.sets) else { return Ok(None) };
         let failed = |error| layer(node, error);
         let [transfers, _] = built.needs().map_err(failed)?.transfers;
