@@ -232,7 +232,9 @@ fn relu_clip_is_minimum_with_the_cap() {
 
 #[test]
 fn the_step_function_takes_a_comparison_alone() {
-    for (ring, ands) in [(Ring::Pow2(26), 25), (Ring::Pow2(4), 3), (Ring::Pow2(2), 1), (Ring::Prime(1_032_193), 39)] {
+    for (ring, ands) in
+        [(Ring::Pow2(26), 25), (Ring::Pow2(4), 3), (Ring::Pow2(2), 1), (Ring::Prime(1_032_193), 39)]
+    {
         let circuit = relu_clip(ring, 0, 1).unwrap();
         assert_eq!((circuit.circuit().and_count(), circuit.circuit().outputs()), (ands, 1), "{ring:?}");
     }

@@ -1,6 +1,7 @@
 //! From a network to the protocols of a mode.
 
 mod cheetah;
+mod chosen;
 mod function;
 mod guards;
 mod lookup;
@@ -25,6 +26,7 @@ use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, 
 use lanner_transfers::{RingSparse, SparseAhead};
 use lanner_yao as yao;
 
+use self::chosen::Chosen;
 pub use self::function::polynomials;
 use self::guards::Guards;
 use self::result::{first_bytes, only_choices_take_transfers};
@@ -181,6 +183,8 @@ struct Planner<'n> {
     in_result: Vec<bool>,
     /// For each node, the block-diagonal layer that transfers compute for less than ciphertexts.
     sparse: Vec<Option<RingSparse>>,
+    /// For each node, the step function that it begins with the layer behind, where one step computes both.
+    chosen: Vec<Option<Chosen>>,
     /// The bits that sharings have below those of their values.
     guards: Guards,
     /// What the steps so far take.
@@ -221,12 +225,14 @@ impl<'n> Planner<'n> {
             types: vec![input],
             squared: BTreeMap::new(),
             sparse: vec![None; nodes],
+            chosen: vec![None; nodes],
             guards: Guards::default(),
             totals: Totals::new(choices.mode, *limits),
         };
         if takes_transfers {
             planner.sparse = planner.find_sparse()?;
         }
+        planner.chosen = planner.find_chosen()?;
         planner.guards = planner.find_guards(takes_transfers)?;
         Ok(planner)
     }
@@ -296,6 +302,11 @@ impl<'n> Planner<'n> {
             FixedOp::Square => return self.square(index, inputs[0]),
             FixedOp::Mul | FixedOp::MatrixProduct { .. } => return self.add_product(index, inputs),
             FixedOp::Function(_) | FixedOp::Rescale { .. } if self.add_function(index, inputs[0])? => {
+                return Ok(());
+            }
+            FixedOp::Relu | FixedOp::Clip(_) | FixedOp::Rescale { .. }
+                if self.add_chosen(index, inputs[0])? =>
+            {
                 return Ok(());
             }
             // Whatever else there is: a circuit computes it, or nothing does.
