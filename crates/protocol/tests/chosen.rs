@@ -15,7 +15,7 @@ use lanner_wire::{Kind, Reader, Writer, pack_bits};
 use crate::common::{Party as End, edge_share, rng, run, signed, split};
 
 /// A matrix for each group, of some rows and columns.
-fn groups(groups: usize, rows: usize, columns: usize) -> Convolution {
+pub(crate) fn groups([groups, rows, columns]: [usize; 3]) -> Convolution {
     let whole = Convolution::fully_connected(columns, rows);
     Convolution { in_channels: groups * columns, out_channels: groups * rows, groups, ..whole }
 }
@@ -52,7 +52,7 @@ struct Outcome {
 
 impl Layer {
     /// Of values over a ring of some bits, with outputs over another; the ends of the range of weights are among them.
-    fn new(shape: &Convolution, [from, to]: [u32; 2], rng: &mut Prg) -> Self {
+    pub(crate) fn new(shape: &Convolution, [from, to]: [u32; 2], rng: &mut Prg) -> Self {
         // As on two cores, whatever the machine.
         parallel::set_threads(2);
         let spec = RingChosen { shape: shape.clone(), from, to, samples: Samples::ONE };
@@ -74,7 +74,7 @@ impl Layer {
         [self.spec.from, self.spec.to].map(Ring::Pow2)
     }
 
-    fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.spec.samples.times(self.spec.shape.inputs())
     }
 
@@ -211,9 +211,9 @@ fn shares_add_up_to_the_layer_of_steps() {
         ([1, 2500, 19], [7, 24], 1),
         ([7, 3, 70], [16, 30], 8),
     ];
-    for (number, ([count, rows, columns], rings, samples)) in (0..).zip(cases) {
+    for (number, (sides, rings, samples)) in (0..).zip(cases) {
         let rng = &mut rng(number);
-        let layer = Layer::new(&groups(count, rows, columns), rings, rng).with_samples(samples);
+        let layer = Layer::new(&groups(sides), rings, rng).with_samples(samples);
         let secrets = values(rings[0], layer.inputs(), rng);
         let server = edge_share(layer.rings()[0], secrets.len(), rng);
         layer.check(&secrets, &server, 20 + 2 * number);
@@ -227,7 +227,7 @@ fn every_sharing_of_every_value_chooses_rightly() {
         let top = (1_i64 << (from - 1)) - 1;
         let every = (-top..=top).flat_map(|x| (0..1_u64 << from).map(move |share| (x, share)));
         let (secrets, server): (Vec<i64>, Vec<u64>) = every.unzip();
-        let layer = Layer::new(&groups(secrets.len(), 1, 1), [from, 12], &mut rng(from as u8));
+        let layer = Layer::new(&groups([secrets.len(), 1, 1]), [from, 12], &mut rng(from as u8));
         let server = Share::new(Ring::Pow2(from), server).unwrap();
         layer.check(&secrets, &server, 60 + 2 * number as u8);
     }
@@ -247,7 +247,7 @@ fn uniform(messages: &[&[u8]], bits: u32) -> bool {
 
 #[test]
 fn messages_and_shares_are_uniform_whatever_weights_and_shares_are() {
-    let mut layer = Layer::new(&groups(COUNT, 1, 1), RINGS, &mut rng(1));
+    let mut layer = Layer::new(&groups([COUNT, 1, 1]), RINGS, &mut rng(1));
     layer.bias = vec![0; COUNT];
     for (weight, [client, server]) in [(0, [0, 0]), (1, [0, 1]), (-(1 << 22), [15, 15]), (7, [8, 7])] {
         layer.weights = vec![weight; COUNT];
@@ -272,7 +272,7 @@ fn messages_and_shares_are_uniform_whatever_weights_and_shares_are() {
 #[test]
 fn material_that_is_used_twice_is_found() {
     let layer = |weight| {
-        let mut layer = Layer::new(&groups(COUNT, 1, 1), RINGS, &mut rng(1));
+        let mut layer = Layer::new(&groups([COUNT, 1, 1]), RINGS, &mut rng(1));
         layer.weights = vec![weight; COUNT];
         layer
     };
@@ -290,7 +290,7 @@ fn material_that_is_used_twice_is_found() {
 
 #[test]
 fn a_row_of_weights_takes_one_transfer() {
-    let needs = |rows| Layer::new(&groups(3, rows, 50), [4, 32], &mut rng(1)).built().needs().unwrap();
+    let needs = |rows| Layer::new(&groups([3, rows, 50]), [4, 32], &mut rng(1)).built().needs().unwrap();
     // Comparisons of four bits have a leaf of three; the client sends no transfer.
     assert_eq!(needs(1).transfers, [0, 150 * (3 + 1)]);
     assert_eq!(needs(10), needs(1));
@@ -298,7 +298,7 @@ fn a_row_of_weights_takes_one_transfer() {
 
 #[test]
 fn other_shapes_rings_and_models_are_refused() {
-    let layer = Layer::new(&groups(3, 2, 4), [4, 24], &mut rng(1));
+    let layer = Layer::new(&groups([3, 2, 4]), [4, 24], &mut rng(1));
     assert_eq!(Protocol::from(layer.spec.clone()).name(), "ot.chosen");
     for known in [Known::NOBODY, Known::SERVER, Known::CLIENT] {
         let made = layer.spec.infer(&[ValueType::shared(Ring::Pow2(4), 12, known)]).unwrap();
@@ -319,7 +319,7 @@ fn other_shapes_rings_and_models_are_refused() {
         assert!(refused(RingChosen { from, to, ..layer.spec.clone() }), "{from}, {to}");
     }
     let with = |weights: usize, bias: usize| {
-        let layer = Layer::new(&groups(3, 2, 4), [4, 24], &mut rng(1));
+        let layer = Layer::new(&groups([3, 2, 4]), [4, 24], &mut rng(1));
         let layer = Layer { weights: vec![1; weights], bias: vec![0; bias], ..layer };
         layer.built().server("layer", &layer).is_ok()
     };
