@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lanner_network::elementwise::FixedClip;
 use lanner_network::{
     Accumulator, Calibrated, ConvGeometry, FixedExecutor, FixedNode, FixedOp, GridFactor, Head, InputScale,
-    LinearWeights, Network, NetworkInput, Policy, PublicNetwork,
+    Integers, LinearWeights, Network, NetworkInput, Policy, PublicNetwork,
 };
 use lanner_plan::{Choices, Designs, Limits, Mode, NodeDesign, Plan, Rings, plan, plan_within};
 use lanner_session::executor::{Outcome, together};
@@ -154,6 +154,27 @@ fn a_layer_that_alone_reads_a_step_goes_with_it() {
         assert_eq!(count(&cheetah, "ot.activation"), 2 - chosen, "{last:?}");
         // Of no bits that are dropped there is no lookup.
         assert_eq!([count(&tabula, "ot.chosen"), count(&tabula, "ot.activation")], [0, 2], "{last:?}");
+    }
+}
+
+/// What the samples choose among: zeros and ones, in both rows.
+#[test]
+fn both_values_of_a_step_occur() {
+    let network = network(Last::Matrix, POWERS);
+    let (executor, public) = (FixedExecutor::new(&network).unwrap(), network.public());
+    for name in ["bits", "bits2"] {
+        let value = 1 + public.nodes().iter().position(|node| node.name == name).unwrap();
+        let mut found = BTreeSet::new();
+        for sample in samples() {
+            let input = public.input().quantize(&sample).unwrap();
+            let keep = |at: usize, values: Integers<'_>| {
+                if at == value {
+                    found.extend(values.to_vec());
+                }
+            };
+            executor.trace(&input, keep).unwrap();
+        }
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), [0, 1], "{name}");
     }
 }
 

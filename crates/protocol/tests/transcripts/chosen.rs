@@ -1,4 +1,4 @@
-//! The step function and the layer behind it in one: comparisons of one leaf, and of several, which choose among weights of one output and of some.
+//! The step function and the layer behind it in one: comparisons of several leaves, which choose among rows of weights.
 
 use lanner_primitives::Ring;
 use lanner_testkit::Transcript;
@@ -7,28 +7,25 @@ use crate::chosen::{Layer, groups};
 use crate::common::{Party as End, rng};
 use crate::transcripts::{EXTREMES, OPPOSITES, Shares, check_masks, check_uniform, kinds, transcript};
 
-/// Groups, rows and columns, and bits of the values and of the outputs. Numbers of comparisons are multiples of 64: no bit fills up a byte or a word.
-const CASES: [([usize; 3], [u32; 2]); 2] = [([256, 1, 1], [4, 32]), ([2, 3, 128], [9, 24])];
+/// Groups, rows and columns, and bits of the values and of the outputs. The number of comparisons is a multiple of 64: no bit fills up a byte or a word.
+const SIDES: [usize; 3] = [2, 3, 128];
+const RINGS: [u32; 2] = [9, 24];
 
-/// Widths of values in messages: of comparisons, choices and weights.
-const WIDTHS: [usize; 4] = [3, 8, 32, 24];
+/// Widths of values in messages: of comparisons, and weights.
+const WIDTHS: [usize; 2] = [8, 24];
 
 fn session(number: u8, shares: Shares) -> Transcript {
-    let mut said = Transcript::default();
-    for (case, (sides, [from, to])) in (0..).zip(CASES) {
-        let layer = Layer::new(&groups(sides), [from, to], &mut rng(1));
-        let ring = Ring::Pow2(from);
-        let [client, server] = [shares.client, shares.server].map(|edge| edge.share(ring, layer.inputs()));
-        let mut channels = End::pair();
-        layer.play(&mut channels, [&client, &server], 100 + 4 * number + 2 * case);
-        said.extend(transcript(&channels));
-    }
-    said
+    let layer = Layer::new(&groups(SIDES), RINGS, &mut rng(1));
+    let ring = Ring::Pow2(RINGS[0]);
+    let [client, server] = [shares.client, shares.server].map(|edge| edge.share(ring, layer.inputs()));
+    let mut channels = End::pair();
+    layer.play(&mut channels, [&client, &server], 100 + 2 * number);
+    transcript(&channels)
 }
 
 #[test]
 fn choices_are_uniform_whatever_the_shares() {
-    check_uniform(session, &kinds::of_compare(&WIDTHS), &EXTREMES);
+    check_uniform(session, &kinds::of_compare(&WIDTHS), OPPOSITES);
 }
 
 #[test]
