@@ -23,10 +23,9 @@ use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
-use lanner_transfers::{RingSparse, SparseAhead};
+use lanner_transfers::{RingChosen, RingSparse, SparseAhead};
 use lanner_yao as yao;
 
-use self::chosen::Chosen;
 pub use self::function::polynomials;
 use self::guards::Guards;
 use self::result::{first_bytes, only_choices_take_transfers};
@@ -195,6 +194,21 @@ struct Planner<'n> {
 struct Run {
     nodes: Vec<usize>,
     fused: Fused,
+}
+
+/// A run of operators that is the step function, and the layer that alone reads what it makes.
+#[derive(Clone, Debug)]
+struct Chosen {
+    /// The nodes behind the run's first, the layer last.
+    behind: Vec<usize>,
+    spec: RingChosen,
+}
+
+impl Chosen {
+    /// The layer.
+    fn layer(&self) -> Option<usize> {
+        self.behind.last().copied()
+    }
 }
 
 impl<'n> Planner<'n> {

@@ -262,7 +262,7 @@ fn messages_and_shares_are_uniform_whatever_weights_and_shares_are() {
             assert!(uniform(&[&shares[0], &shares[1]], RINGS[1]), "{weight}, {client}, {server}");
         }
         // A server whose keys are zero: what it offers is its weight, or the negative.
-        let offer = |i: usize| Ring::Pow2(RINGS[1]).embed(if i % 3 == 0 { -weight } else { weight });
+        let offer = |i: usize| Ring::Pow2(RINGS[1]).embed(if i.is_multiple_of(3) { -weight } else { weight });
         let bare = pack_bits(&(0..2 * COUNT).map(offer).collect::<Vec<_>>(), RINGS[1]);
         assert!(!uniform(&[&bare], RINGS[1]));
     }

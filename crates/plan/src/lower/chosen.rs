@@ -10,24 +10,9 @@ use lanner_primitives::Ring;
 use lanner_step::{CotSupply, Function, Spec, Windows, transfer_sets};
 use lanner_transfers::{RingActivation, RingChosen, RingSparse, Rounding};
 
-use super::{Planner, Run, convolution, layer, ring};
+use super::{Chosen, Planner, Run, convolution, layer, ring};
 use crate::mode::{Between, Kind, Layer};
 use crate::{PlanError, Samples};
-
-/// A run of operators that is the step function, and the layer that alone reads what it makes.
-#[derive(Clone, Debug)]
-pub(super) struct Chosen {
-    /// The nodes behind the run's first, the layer last.
-    behind: Vec<usize>,
-    spec: RingChosen,
-}
-
-impl Chosen {
-    /// The layer.
-    pub(super) fn layer(&self) -> Option<usize> {
-        self.behind.last().copied()
-    }
-}
 
 impl Planner<'_> {
     /// For each node that begins a step function, that with the layer behind it where one step computes both.
@@ -68,7 +53,7 @@ impl Planner<'_> {
             return Ok(None);
         }
         let Some(spec) = self.spec(first, layer)? else { return Ok(None) };
-        let spec = self.is_less(layer, &spec)?.then(|| RingChosen { samples: Samples::ONE, ..spec });
+        let spec = self.is_less(layer, &spec)?.then_some(RingChosen { samples: Samples::ONE, ..spec });
         Ok(spec.map(|spec| Chosen { behind: nodes, spec }))
     }
 

@@ -11,8 +11,7 @@ use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
 use lanner_network::{FixedNode, FixedOp};
 
-use super::chosen::Chosen;
-use super::{Planner, Run, convolution, layer, ring};
+use super::{Chosen, Planner, Run, convolution, layer, ring};
 use crate::PlanError;
 use crate::mode::{Between, Kind, Rings};
 

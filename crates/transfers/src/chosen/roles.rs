@@ -122,6 +122,8 @@ fn summed(places: &Places, products: &Values, bias: &[u64]) -> Result<Share> {
             *sum = sum.wrapping_add(*product);
         }
     }
-    sums.iter_mut().for_each(|sum| *sum &= mask(places.bits()));
+    for sum in &mut sums {
+        *sum &= mask(places.bits());
+    }
     Ok(Share::new(Ring::Pow2(places.bits()), sums)?)
 }
