@@ -216,13 +216,40 @@ fn relu_clip_is_minimum_with_the_cap() {
                 }
                 let masked = relu_clip(ring, d, cap).unwrap();
                 let (width, ones) = ((64 - cap.leading_zeros()) as usize, cap.trailing_ones() as usize);
-                let clip = if cap < most { magnitude as usize - ones + width } else { magnitude as usize };
+                let clip = match (d, cap) {
+                    // The sign alone.
+                    (0, 1) => 0,
+                    _ if cap < most => magnitude as usize - ones + width,
+                    _ => magnitude as usize,
+                };
                 assert_eq!(masked.circuit().and_count(), sum_ands(ring, d) + clip, "{ring:?} {d} {cap}");
                 check_unary(&masked, d, |x| (rounded(x.max(0), d) as u64).min(cap));
             }
         }
     }
     assert!(relu_clip(Ring::Pow2(16), 0, 0).is_err());
+}
+
+#[test]
+fn the_step_function_takes_a_comparison_alone() {
+    for (ring, ands) in
+        [(Ring::Pow2(26), 25), (Ring::Pow2(4), 3), (Ring::Pow2(2), 1), (Ring::Prime(1_032_193), 39)]
+    {
+        let circuit = relu_clip(ring, 0, 1).unwrap();
+        assert_eq!((circuit.circuit().and_count(), circuit.circuit().outputs()), (ands, 1), "{ring:?}");
+    }
+}
+
+#[test]
+fn the_step_function_is_right_under_every_share() {
+    let primes = [97, 113, 193, 241].map(Ring::Prime);
+    for ring in (2..=8).map(Ring::Pow2).chain(primes) {
+        let (masked, bound) = (relu_clip(ring, 0, 1).unwrap(), signed_bound(ring, 0).unwrap() as i64);
+        let every = (1 - bound..bound).flat_map(|x| (0..=ring.largest()).map(move |s| (x, s)));
+        let (x, s): (Vec<_>, Vec<_>) = every.unzip();
+        let outputs = run(&masked, &x, &s);
+        assert!(x.iter().zip(outputs).all(|(x, y)| y == u64::from(*x >= 1)), "{ring:?}");
+    }
 }
 
 /// The slope below zero and then rescaling, each rounded by itself.

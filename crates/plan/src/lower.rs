@@ -1,6 +1,7 @@
 //! From a network to the protocols of a mode.
 
 mod cheetah;
+mod chosen;
 mod function;
 mod guards;
 mod lookup;
@@ -22,7 +23,7 @@ use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
-use lanner_transfers::{RingSparse, SparseAhead};
+use lanner_transfers::{RingChosen, RingSparse, SparseAhead};
 use lanner_yao as yao;
 
 pub use self::function::polynomials;
@@ -181,6 +182,8 @@ struct Planner<'n> {
     in_result: Vec<bool>,
     /// For each node, the block-diagonal layer that transfers compute for less than ciphertexts.
     sparse: Vec<Option<RingSparse>>,
+    /// For each node, the step function that it begins with the layer behind, where one step computes both.
+    chosen: Vec<Option<Chosen>>,
     /// The bits that sharings have below those of their values.
     guards: Guards,
     /// What the steps so far take.
@@ -191,6 +194,21 @@ struct Planner<'n> {
 struct Run {
     nodes: Vec<usize>,
     fused: Fused,
+}
+
+/// A run of operators that is the step function, and the layer that alone reads what it makes.
+#[derive(Clone, Debug)]
+struct Chosen {
+    /// The nodes behind the run's first, the layer last.
+    behind: Vec<usize>,
+    spec: RingChosen,
+}
+
+impl Chosen {
+    /// The layer.
+    fn layer(&self) -> Option<usize> {
+        self.behind.last().copied()
+    }
 }
 
 impl<'n> Planner<'n> {
@@ -221,10 +239,12 @@ impl<'n> Planner<'n> {
             types: vec![input],
             squared: BTreeMap::new(),
             sparse: vec![None; nodes],
+            chosen: vec![None; nodes],
             guards: Guards::default(),
             totals: Totals::new(choices.mode, *limits),
         };
         planner.sparse = planner.find_sparse(takes_transfers)?;
+        planner.chosen = planner.find_chosen()?;
         planner.guards = planner.find_guards(takes_transfers)?;
         Ok(planner)
     }
@@ -294,6 +314,11 @@ impl<'n> Planner<'n> {
             FixedOp::Square => return self.square(index, inputs[0]),
             FixedOp::Mul | FixedOp::MatrixProduct { .. } => return self.add_product(index, inputs),
             FixedOp::Function(_) | FixedOp::Rescale { .. } if self.add_function(index, inputs[0])? => {
+                return Ok(());
+            }
+            FixedOp::Relu | FixedOp::Clip(_) | FixedOp::Rescale { .. }
+                if self.add_chosen(index, inputs[0])? =>
+            {
                 return Ok(());
             }
             // Whatever else there is: a circuit computes it, or nothing does.

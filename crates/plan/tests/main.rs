@@ -12,4 +12,5 @@ mod repeating;
 mod rounding;
 mod sparse;
 mod spectral;
+mod steps;
 mod weights;

@@ -151,6 +151,10 @@ protocols! {
         /// A block-diagonal linear layer, by oblivious transfer.
         RingSparse(transfers::RingSparse) "ot.sparse",
     }
+    "comparisons choose among the server's weights, so that a step function and the layer behind are one" => {
+        /// The step function of each element and the linear layer behind, by oblivious transfer.
+        RingChosen(transfers::RingChosen) "ot.chosen",
+    }
     "smooth functions are polynomials on segments, found by oblivious transfers" => {
         /// A function of each element by polynomials on segments, by oblivious transfer.
         RingFunction(transfers::RingFunction) "ot.function",

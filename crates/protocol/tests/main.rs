@@ -2,6 +2,7 @@
 #![allow(clippy::doc_markdown, clippy::expect_used, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod cheetah;
+mod chosen;
 mod common;
 mod delphi;
 mod erased;

@@ -231,6 +231,54 @@ fn every_sharing_of_every_value_of_a_small_ring_is_right() {
     }
 }
 
+/// Every value of a ring but the lowest, with every share of the server's, in every ring that it may go to.
+#[test]
+fn step_functions_are_right_in_every_small_ring() {
+    let step = function(true, Some(1), 0);
+    let mut cases = Vec::new();
+    for from in 2..=8 {
+        let top = (1_i64 << (from - 1)) - 1;
+        let every = (-top..=top).flat_map(|x| (0..1_u64 << from).map(move |share| (x, share)));
+        let (secrets, server): (Vec<i64>, Vec<u64>) = every.unzip();
+        for to in (2..=8).chain((from == 4).then_some(62)) {
+            let windows = Windows::each(secrets.len());
+            let layer = Layer::activation(step, &windows, from, to, Rounding::Exact).unwrap();
+            cases.push(Case { server: Some(server.clone()), ..Case::new(layer, secrets.clone(), from) });
+        }
+    }
+    for from in [12, 26, 41, 62] {
+        let secrets = values(from, 0, 130);
+        let layer = Layer::activation(step, &Windows::each(130), from, 4, Rounding::Faithful).unwrap();
+        cases.push(Case::new(layer, secrets, from));
+    }
+    for (case, outputs) in cases.iter().zip(outputs(&cases)) {
+        let expected: Vec<i64> = case.secrets.iter().map(|x| i64::from(*x >= 1)).collect();
+        assert_eq!(outputs, expected, "from {} bits", case.from);
+    }
+}
+
+#[test]
+fn a_step_function_is_one_comparison() {
+    let windows = Windows::each(64);
+    let bytes = |high, from| {
+        let function = function(true, Some(high), 0);
+        let layer = Layer::activation(function, &windows, from, 4, Rounding::Exact).unwrap();
+        (layer.online_cost().bytes(), layer.moves().count())
+    };
+    // A leaf of three bits, whose reply has eight, and a bit as a value of which three are sent; frames.
+    assert_eq!(bytes(1, 4), (64 * (3 + 8 + 1 + 3) / 8 + 4 * 6, 2));
+    assert!(bytes(1, 26).0 < bytes(2, 26).0 * 2 / 3);
+    // Of windows maxima come first, and a ring of two bits has no other functions.
+    let pair = Windows { channels: 1, image: [2, 2], kernel: [1, 2], strides: [1, 2], pads: [0; 4] };
+    let layer = |windows: &Windows, high, from| {
+        Layer::activation(function(true, Some(high), 0), windows, from, 4, Rounding::Exact)
+    };
+    assert!(
+        layer(&windows, 1, 2).is_ok() && layer(&windows, 1, 1).is_err() && layer(&windows, 0, 2).is_err()
+    );
+    assert!(layer(&pair, 1, 2).is_err() && layer(&pair, 1, 3).is_ok());
+}
+
 /// What an exact layer makes of a value, also beyond what values may be: the formula on what is left of it modulo `2^(from - shift)`.
 fn wrapped(function: Function, x: i64, from: u32) -> i64 {
     let half = (1 << function.shift) >> 1;

@@ -4,6 +4,7 @@
 //! What a kind is drawn from is said in [`kinds`]; one that is not listed there fails. Each protocol also runs twice with the same masks on
 //! other shares: what the messages add up to is what they would be without masks, and must be found.
 
+mod chosen;
 mod circuits;
 mod compare;
 mod kinds;

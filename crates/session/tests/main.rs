@@ -19,5 +19,6 @@ mod saturated;
 mod server_loop;
 mod sparse;
 mod spectral;
+mod steps;
 mod unread;
 mod uploads;

@@ -1,4 +1,4 @@
-//! Maximum over windows, then ReLU, rescaling and an upper bound.
+//! Maximum over windows, then ReLU, rescaling and an upper bound; or the step function, of elements.
 
 use lanner_primitives::Ring;
 use lanner_step::{Function, ProtocolError, Result, Windows};
@@ -49,7 +49,8 @@ impl Activation {
             return refuse("an upper bound that is negative or without ReLU");
         }
         let left = from.saturating_sub(function.shift);
-        let widths = left >= 3 && from <= MAX_BITS && (2..=MAX_BITS).contains(&to);
+        let least = if is_step(function, windows.area()) { 2 } else { 3 };
+        let widths = left >= least && from <= MAX_BITS && (2..=MAX_BITS).contains(&to);
         if !widths || function.high.is_some_and(|high| high as u64 > mask(left - 1)) {
             return refuse("bits of a nonlinear layer");
         }
@@ -63,6 +64,11 @@ impl Activation {
     }
 
     pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
+        if is_step(self.function, self.area) {
+            let x = x.gather(&self.elements);
+            let reached = at_least_one(driver, &x, self.from)?;
+            return driver.bits_to_values(&reached.bits(x.count()), self.to);
+        }
         let (mut values, scale) = self.round(driver, x.gather(&self.elements));
         let mut rows = self.area;
         while rows > 1 {
@@ -108,6 +114,23 @@ impl Activation {
         let above = Scale { from: bits, shift: 0 }.positive_part(driver, &difference)?;
         Ok(D::Values::concat(&[&b.zip_map(&above, |b, above| ring.add(b, above)), &left]))
     }
+}
+
+/// Zero up to zero, and one from one on.
+const STEP: Function = Function { relu: true, slope: None, high: Some(1), shift: 0 };
+
+/// Whether a function of windows is `[x >= 1]` of each element, which is one comparison.
+fn is_step(function: Function, area: usize) -> bool {
+    function == STEP && area == 1
+}
+
+/// `[x >= 1]` of values over `Z_2^from`, in words: the sign of `x - 1`. Of the ring's lowest value that wraps, and 1 comes out, however it is shared.
+///
+/// # Errors
+/// As [`Driver::turn`].
+pub(super) fn at_least_one<D: Driver>(driver: &mut D, x: &D::Values, from: u32) -> Result<D::Values> {
+    let (ring, one) = (Ring::Pow2(from), driver.public(1));
+    Scale { from, shift: 0 }.not_negative(driver, &x.map(|x| ring.sub(x, one)))
 }
 
 /// The widest ring: sums of two elements fit 64 bits with room.

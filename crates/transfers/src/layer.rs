@@ -88,8 +88,11 @@ impl Layer {
     /// What a value leaves behind the shift, whichever way it is rounded, must be below half of the ring that is left, or a quarter where windows have
     /// several elements, so that differences of two of them have a sign: `|x|` at most `2^(from - 1) - 2^shift - 1` or `2^(from - 2) - 2^shift - 1`.
     ///
+    /// ReLU with the upper bound 1 and no shift is the step function `[x >= 1]`. Of single elements it is one comparison, and right for all but the lowest
+    /// value of the ring: `|x|` at most `2^(from - 1) - 1`.
+    ///
     /// # Errors
-    /// [`ProtocolError::Parameters`] if the windows do not fit, fewer than 3 bits are left after the shift, a ring has more than 62 bits, an
+    /// [`ProtocolError::Parameters`] if the windows do not fit, fewer than 3 bits are left after the shift (2 of a step function), a ring has more than 62 bits, an
     /// upper bound is negative or comes without ReLU, or there is a slope.
     pub fn activation(
         function: step::Function,
@@ -189,9 +192,7 @@ impl Layer {
     /// Bytes that either party holds while it computes, at most and besides the material.
     #[must_use]
     pub fn working(&self) -> u64 {
-        // The input, what windows read of it, and numbers that lie between the moves.
-        let between = self.inputs + 4 * self.program.reads().max(self.inputs);
-        (between * size_of::<u64>() + self.moves.working()) as u64
+        self.working_on(self.program.reads())
     }
 
     /// Bytes of the list of what windows read.
@@ -211,6 +212,13 @@ impl<P: Program> Layer<P> {
         program.run(&mut counter, &Count(inputs))?;
         let [from, to] = [from, to].map(Ring::Pow2);
         Ok(Self { program, moves: counter.into_moves(), from, to, inputs })
+    }
+
+    /// Bytes that either party holds while it computes on so many elements that windows read, at most and besides the material.
+    pub(super) fn working_on(&self, reads: usize) -> u64 {
+        // The input, what windows read of it, and numbers that lie between the moves.
+        let between = self.inputs + 4 * reads.max(self.inputs);
+        (between * size_of::<u64>() + self.moves.working()) as u64
     }
 
     /// What it computes.

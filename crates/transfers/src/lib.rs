@@ -38,6 +38,7 @@
 mod activation;
 mod bit_products;
 mod both_ways;
+mod chosen;
 mod comparison;
 mod counter;
 mod curve;
@@ -78,6 +79,7 @@ pub mod blocks {
 }
 
 pub use activation::Rounding;
+pub use chosen::RingChosen;
 pub use layer::Layer;
 pub use material::Material;
 pub use polynomials::{Factors, Polynomials};

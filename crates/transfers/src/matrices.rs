@@ -153,13 +153,21 @@ pub(super) fn stretch(key: Block, row: &mut [Block]) {
     bytes.zeroize();
 }
 
+/// A key's words: of one block its own, of more its stream.
+pub(super) fn fill(key: Block, row: &mut [Block]) {
+    match row {
+        [block] => *block = key,
+        row => stretch(key, row),
+    }
+}
+
 /// The value at a place of a stretched key.
-fn value(row: &[Block], place: usize) -> u64 {
+pub(super) fn value(row: &[Block], place: usize) -> u64 {
     halves(row[place / 2])[place % 2]
 }
 
 /// Room for a stretched key.
-fn row(columns: usize) -> Zeroizing<Vec<Block>> {
+pub(super) fn row(columns: usize) -> Zeroizing<Vec<Block>> {
     Zeroizing::new(vec![Block::ZERO; columns.div_ceil(2)])
 }
 

@@ -25,7 +25,7 @@ impl Material {
     ///
     /// # Errors
     /// [`DecodeError::Truncated`] if fewer bytes are left; [`DecodeError::Invalid`] if padding is set.
-    pub fn decode(reader: &mut Reader<'_>, layer: &Layer, party: Party) -> Result<Self, DecodeError> {
+    pub fn decode<P>(reader: &mut Reader<'_>, layer: &Layer<P>, party: Party) -> Result<Self, DecodeError> {
         let prepared = |(step, first): (Move, Party)| {
             let is_first = first == party;
             Ok(PreparedMove { step, is_first, prepared: Prepared::decode(reader, step, is_first)? })

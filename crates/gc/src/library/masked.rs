@@ -41,6 +41,8 @@ pub struct MaskedCircuit {
     values: usize,
     /// By how many bits it rescales, which is folded into the garbler's constants.
     d: u32,
+    /// What is taken off each value, which is folded in as well.
+    less: u64,
 }
 
 impl MaskedCircuit {
@@ -83,7 +85,7 @@ impl MaskedCircuit {
         self.check_shares(shares)?;
         let mut bits = BitWriter::with_capacity(shares.len() / self.values * self.circuit.garbler_inputs());
         for share in shares {
-            let (constant, width) = word(self.ring, *share, self.d);
+            let (constant, width) = word(self.ring, self.ring.sub(*share, self.less), self.d);
             bits.push(constant, width);
         }
         bits.finish()
@@ -120,6 +122,8 @@ pub(super) struct MaskedBuilder {
     d: u32,
     /// Bits that a value loses in all.
     dropped: u32,
+    /// What is taken off each value first.
+    less: u64,
     values: usize,
 }
 
@@ -127,7 +131,12 @@ impl MaskedBuilder {
     /// Checks the parameters.
     pub(super) fn new(ring: Ring, d: u32) -> Result<Self, GcError> {
         signed_bound(ring, d)?;
-        Ok(Self { gates: CircuitBuilder::new(), ring, d, dropped: d, values: 0 })
+        Ok(Self { gates: CircuitBuilder::new(), ring, d, dropped: d, less: 0, values: 0 })
+    }
+
+    /// For values that are not rescaled, of which `less` is taken off first, modulo the ring.
+    pub(super) fn moved(ring: Ring, less: u64) -> Result<Self, GcError> {
+        Ok(Self { less, ..Self::new(ring, 0)? })
     }
 
     /// For values that are not rescaled and lose their guard alone, rounding down.
@@ -166,8 +175,8 @@ impl MaskedBuilder {
     }
 
     pub(super) fn finish(self, outputs: &[Wire]) -> Result<MaskedCircuit, GcError> {
-        let Self { gates, ring, values, d, .. } = self;
-        Ok(MaskedCircuit { circuit: gates.build(outputs)?, ring, values, d })
+        let Self { gates, ring, values, d, less, .. } = self;
+        Ok(MaskedCircuit { circuit: gates.build(outputs)?, ring, values, d, less })
     }
 }
 

@@ -25,15 +25,28 @@ pub fn relu_rescale(ring: Ring, d: u32) -> Result<MaskedCircuit, GcError> {
 /// cap that stands for six.
 ///
 /// AND gates, with `m = b - 1 - d`, w the bits of the cap and k the number of ones that it ends with: those of
-/// [`super::rescale`] and `m - k + w`. A cap that no value exceeds gives [`relu_rescale`].
+/// [`super::rescale`] and `m - k + w`. A cap that no value exceeds gives [`relu_rescale`]. The cap 1 with `d = 0` is the step function
+/// `[x >= 1]`, the sign of `x - 1`: those of [`super::rescale`] alone.
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound), and if the cap is zero.
 pub fn relu_clip(ring: Ring, d: u32, cap: u64) -> Result<MaskedCircuit, GcError> {
+    if (d, cap) == (0, 1) {
+        return step(ring);
+    }
     let mut builder = MaskedBuilder::new(ring, d)?;
     let value = builder.value();
     let outputs = clip(&mut builder.gates, &value, cap)?;
     builder.finish(&outputs)
+}
+
+/// `[x >= 1]`, one output bit. Taking one off carries the lowest value that is allowed to the ring's lowest, or modulo a prime to one that reads as
+/// negative, too.
+fn step(ring: Ring) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::moved(ring, 1)?;
+    let value = builder.value();
+    let sign = value.last().copied().unwrap_or(Wire::ZERO);
+    builder.finish(&[!sign])
 }
 
 /// The magnitude bits of a word in two's complement, zero if it is negative.

@@ -5,13 +5,13 @@
 //! are opened. So a layer is guarded where each way from it to a rescale or to the result goes through sums and movements alone. They add up
 //! what is below `2^g`, which must stay there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
 use lanner_network::{FixedNode, FixedOp};
 
-use super::{Planner, Run, convolution, layer, ring};
+use super::{Chosen, Planner, Run, convolution, layer, ring};
 use crate::PlanError;
 use crate::mode::{Between, Kind, Rings};
 
@@ -103,6 +103,7 @@ impl Planner<'_> {
     /// What is below each value's own bits at most, in units of the lowest bit of the guard: one of a layer's, and what sums make of it.
     fn errors(&self, dropped: &[bool]) -> Vec<u64> {
         let mut errors = vec![0; dropped.len()];
+        let chosen: BTreeSet<usize> = self.chosen.iter().flatten().filter_map(Chosen::layer).collect();
         for (index, FixedNode { op, inputs, .. }) in self.network.nodes().iter().enumerate() {
             let of = |input: usize| errors[inputs[input]];
             let times = |factor: i64, error: u64| match u64::try_from(factor) {
@@ -112,7 +113,7 @@ impl Planner<'_> {
                 Err(_) => u64::MAX,
             };
             errors[index + 1] = match op {
-                _ if !dropped[index + 1] || self.sparse[index].is_some() => 0,
+                _ if !dropped[index + 1] || self.sparse[index].is_some() || chosen.contains(&index) => 0,
                 FixedOp::Conv2d(_) | FixedOp::Linear { .. } => 1,
                 FixedOp::Add { factors: [a, b] } => times(*a, of(0)).saturating_add(times(*b, of(1))),
                 FixedOp::Scale { factor } => times(*factor, of(0)),

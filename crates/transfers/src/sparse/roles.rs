@@ -10,7 +10,7 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::places::Places;
 use crate::lanes::{Values, bit, mask};
-use crate::matrices::{ChosenRows, OfferedRows, stretch};
+use crate::matrices::{ChosenRows, OfferedRows, fill};
 
 /// The client's keys, two for each transfer: that of a bit that is 0 first.
 pub(super) struct Offers(Zeroizing<Vec<[Block; 2]>>);
@@ -228,14 +228,6 @@ fn summed(places: &Places, products: &Values) -> Values {
 /// Room for as many words of a key's.
 fn pads(width: usize) -> Zeroizing<Vec<Block>> {
     Zeroizing::new(vec![Block::ZERO; width.div_ceil(2)])
-}
-
-/// A key's words: of one block its own, of more its stream.
-fn fill(key: Block, pads: &mut [Block]) {
-    match pads {
-        [pad] => *pad = key,
-        pads => stretch(key, pads),
-    }
 }
 
 fn words(pads: &[Block]) -> impl Iterator<Item = u64> {
