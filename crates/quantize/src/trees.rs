@@ -72,7 +72,7 @@ impl<'g> TreeGraph<'g> {
             name: self.named(suffix),
             input: vec![inputs],
             shape: vec![outputs],
-            op: Some(FixedOp::Linear { outputs }),
+            op: Some(FixedOp::Linear { outputs, picks: false }),
         };
         let leaves = self.forest.trees * self.forest.leaves();
         let scores = self.forest.base.len();
@@ -231,7 +231,7 @@ impl<'t> Builder<'t> {
         let weights = LinearWeights::new(forest.columns.len(), rows, terms);
         let outputs = forest.columns.len();
         let ring = self.input.accumulator;
-        self.layer(COMPARED, 0, (FixedOp::Linear { outputs }, weights), vec![outputs], ring)
+        self.layer(COMPARED, 0, (FixedOp::Linear { outputs, picks: false }, weights), vec![outputs], ring)
     }
 
     /// The ring of bits and of their sums along a way.
@@ -352,7 +352,13 @@ impl<'t> Builder<'t> {
         } else {
             let reached = self.node("leaves", FixedOp::Reshape, &[reached], vec![leaves], ring);
             self.unit = unit;
-            self.layer(SCORES, reached, (FixedOp::Linear { outputs: scores }, weights), vec![scores], ring)
+            self.layer(
+                SCORES,
+                reached,
+                (FixedOp::Linear { outputs: scores, picks: false }, weights),
+                vec![scores],
+                ring,
+            )
         };
         if self.trees.zeros > 0 {
             let pad = FixedOp::Pad { before: vec![self.trees.zeros] };
