@@ -564,7 +564,7 @@ pub(crate) fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convoluti
 /// The shape of a linear operator over an input; `None` if it is not linear or its input has no such shape.
 pub(crate) fn layer_shape(op: &FixedOp, input: &[usize]) -> Option<Convolution> {
     match (op, input) {
-        (FixedOp::Linear { outputs }, &[inputs]) => Some(Convolution::fully_connected(inputs, *outputs)),
+        (FixedOp::Linear { outputs, .. }, &[inputs]) => Some(Convolution::fully_connected(inputs, *outputs)),
         (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => Some(Convolution {
             in_channels,
             out_channels: geometry.out_channels,

@@ -33,7 +33,8 @@ impl Planner<'_> {
     fn chosen_layer(&self, first: usize, run: Run) -> Result<Option<Chosen>, PlanError> {
         let Run { mut nodes, fused } = run;
         let is_step = fused.function == STEP && fused.windows.are_elements();
-        if !is_step || self.rules(first).between != Between::Transfers {
+        // In mode tabula a step drops no bits, so that transfers compute it there as well.
+        if !is_step || self.rules(first).between == Between::Circuits {
             return Ok(None);
         }
         nodes.remove(0);
@@ -49,7 +50,7 @@ impl Planner<'_> {
                 _ => return Ok(None),
             }
         };
-        if self.rules(layer).layer != Layer::Coefficients {
+        if self.rules(layer).layer.has_slots() {
             return Ok(None);
         }
         let Some(spec) = self.spec(first, layer)? else { return Ok(None) };
