@@ -154,7 +154,7 @@ fn steps_are_exact_however_a_mode_rounds() {
     let label = Outcome::Label(executor.run(&input).unwrap().label());
     for mode in near() {
         let plan = plan(public, Policy::Label, mode).unwrap();
-        assert_eq!(run_plan(&network, &plan, std::slice::from_ref(&input)), [label.clone()]);
+        assert_eq!(run_plan(&network, &plan, std::slice::from_ref(&input)), std::slice::from_ref(&label));
     }
 }
 
