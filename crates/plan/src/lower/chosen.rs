@@ -11,7 +11,7 @@ use lanner_step::{CotSupply, Function, Spec, Windows, transfer_sets};
 use lanner_transfers::{RingActivation, RingChosen, RingSparse, Rounding};
 
 use super::{Chosen, Planner, Run, convolution, layer, ring};
-use crate::mode::{Between, Kind, Layer};
+use crate::mode::{Between, Kind};
 use crate::{PlanError, Samples};
 
 impl Planner<'_> {
@@ -33,8 +33,7 @@ impl Planner<'_> {
     fn chosen_layer(&self, first: usize, run: Run) -> Result<Option<Chosen>, PlanError> {
         let Run { mut nodes, fused } = run;
         let is_step = fused.function == STEP && fused.windows.are_elements();
-        // In mode tabula a step drops no bits, so that transfers compute it there as well.
-        if !is_step || self.rules(first).between == Between::Circuits {
+        if !is_step {
             return Ok(None);
         }
         nodes.remove(0);
@@ -46,11 +45,14 @@ impl Planner<'_> {
             nodes.push(user);
             match self.network.nodes()[user].op {
                 FixedOp::Reshape => last = user,
-                FixedOp::Conv2d(_) | FixedOp::Linear { .. } => break user,
+                FixedOp::Conv2d(_) | FixedOp::Linear { picks: false, .. } => break user,
                 _ => return Ok(None),
             }
         };
-        if self.rules(layer).layer.has_slots() {
+        let is_encrypted = ring(self.network.nodes()[layer].accumulator).bits() <= MOST_ENCRYPTED_BITS;
+        // In mode tabula a step drops no bits, so that transfers compute it there as well.
+        let by_circuit = self.rules(first).between == Between::Circuits;
+        if is_encrypted && (by_circuit || self.rules(layer).layer.has_slots()) {
             return Ok(None);
         }
         let Some(spec) = self.spec(first, layer)? else { return Ok(None) };
@@ -114,6 +116,9 @@ impl Planner<'_> {
 
 /// Zero up to zero, and one from one on.
 const STEP: Function = Function { relu: true, slope: None, high: Some(1), shift: 0 };
+
+/// The widest ring that a layer of ciphertexts has.
+const MOST_ENCRYPTED_BITS: u32 = 41;
 
 /// Silent transfers of the smallest set that a byte pays for.
 const TRANSFERS_PER_BYTE: u64 = 3;

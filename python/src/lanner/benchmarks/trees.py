@@ -51,7 +51,7 @@ def _compiled(
     rng = np.random.default_rng(SEED)
     rows = rng.standard_normal((_ROWS, columns)).astype(np.float32)
     parts = ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids")
-    nodes: dict[str, list[Any]] = {f"nodes_{part}": [] for part in parts}
+    nodes: dict[str, Any] = {f"nodes_{part}": [] for part in parts}
     leaves: list[tuple[int, int, int, float]] = []
     for tree, shape in enumerate(shapes):
         for number, children in enumerate(shape):
