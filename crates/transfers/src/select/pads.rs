@@ -1,0 +1,91 @@
+//! Strings as words that mask elements, one for each sample.
+
+use lanner_primitives::Block;
+use lanner_step::encoding::{read_blocks, write_blocks};
+use lanner_wire::{DecodeError, Reader, Writer};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
+
+use super::places::Places;
+use crate::lanes::{Values, decode, mask};
+use crate::matrices::stretch_from;
+
+/// Strings: of one sample the word that each is, of more the whole of it.
+pub(super) enum Pads {
+    Words(Values),
+    Blocks(Zeroizing<Vec<Block>>),
+}
+
+impl ZeroizeOnDrop for Pads {}
+
+impl Pads {
+    /// Room for so many strings.
+    pub(super) fn zeros(places: &Places, count: usize) -> Self {
+        if places.width() == 1 {
+            Self::Words(Zeroizing::new(vec![0; count]))
+        } else {
+            Self::Blocks(Zeroizing::new(vec![Block::ZERO; count]))
+        }
+    }
+
+    /// Parts of so many strings each.
+    pub(super) fn parts(&mut self, count: usize) -> Box<dyn Iterator<Item = PadsMut<'_>> + Send + '_> {
+        match self {
+            Self::Words(words) => Box::new(words.chunks_mut(count).map(PadsMut::Words)),
+            Self::Blocks(blocks) => Box::new(blocks.chunks_mut(count).map(PadsMut::Blocks)),
+        }
+    }
+
+    /// The words of the string at a place, which is string `number` of the layer's. Streams of different strings have no counter in common.
+    pub(super) fn fill(&self, place: usize, number: u64, scratch: &mut [Block], words: &mut [u64]) {
+        match self {
+            Self::Words(all) => words[0] = all[place],
+            Self::Blocks(all) => {
+                let count = scratch.len() as u64;
+                match &mut *scratch {
+                    [block] => *block = all[place],
+                    blocks => stretch_from(all[place], number * count, blocks),
+                }
+                let halves = scratch.iter().flat_map(|block| [block.0 as u64, (block.0 >> 64) as u64]);
+                words.iter_mut().zip(halves).for_each(|(word, half)| *word = half);
+            }
+        }
+    }
+
+    pub(super) fn encode(&self, places: &Places, writer: &mut Writer) {
+        match self {
+            Self::Words(words) => writer.packed(words, places.bits()),
+            Self::Blocks(blocks) => write_blocks(blocks, writer),
+        }
+    }
+
+    /// Of so many strings.
+    pub(super) fn decode(places: &Places, count: usize, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        if places.width() == 1 {
+            return Ok(Self::Words(decode(reader, count, places.bits())?));
+        }
+        Ok(Self::Blocks(read_blocks(reader, count)?))
+    }
+}
+
+/// Some of the strings, as they are made.
+pub(super) enum PadsMut<'p> {
+    Words(&'p mut [u64]),
+    Blocks(&'p mut [Block]),
+}
+
+impl PadsMut<'_> {
+    /// Strings from a place on.
+    pub(super) fn put(&mut self, places: &Places, first: usize, strings: &[Block]) {
+        match self {
+            Self::Words(words) => words[first..].iter_mut().zip(strings).for_each(|(word, string)| {
+                *word = string.0 as u64 & mask(places.bits());
+            }),
+            Self::Blocks(blocks) => blocks[first..][..strings.len()].copy_from_slice(strings),
+        }
+    }
+}
+
+/// Room for the blocks of a string's words.
+pub(super) fn scratch(places: &Places) -> Zeroizing<Vec<Block>> {
+    Zeroizing::new(vec![Block::ZERO; places.width().div_ceil(2)])
+}
