@@ -22,13 +22,13 @@ use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
-use lanner_transfers::{RingSparse, SparseAhead};
 use lanner_yao as yao;
 
 pub use self::function::polynomials;
 use self::guards::Guards;
 use self::result::{first_bytes, only_choices_take_transfers};
 use self::saturation::UpperBound;
+use self::sparse::ByTransfers;
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
@@ -130,7 +130,7 @@ fn plan_with(asked: &Asked<'_>, rotating: ParameterSet) -> Result<(Plan, BuiltPl
     Ok(if first_bytes(&without)? < first_bytes(&built)? { (other, without) } else { (plan, built) })
 }
 
-/// Plans with transfers that ciphertexts would do without, bits of guard below the result and block-diagonal layers, or without them.
+/// Plans with transfers that ciphertexts would do without, bits of guard below the result and layers of few entries, or without them.
 fn plan_taking(
     asked: &Asked<'_>,
     rotating: ParameterSet,
@@ -179,8 +179,8 @@ struct Planner<'n> {
     squared: BTreeMap<usize, usize>,
     /// For each value of the network, whether the result is made of it without a rescale in between.
     in_result: Vec<bool>,
-    /// For each node, the block-diagonal layer that transfers compute for less than ciphertexts.
-    sparse: Vec<Option<RingSparse>>,
+    /// For each node, the layer that transfers compute for less than ciphertexts.
+    sparse: Vec<Option<ByTransfers>>,
     /// The bits that sharings have below those of their values.
     guards: Guards,
     /// What the steps so far take.
@@ -397,10 +397,7 @@ impl<'n> Planner<'n> {
         let node = &self.network.nodes()[index];
         let rule = self.rules(index).layer;
         if let Some(layer) = &self.sparse[index] {
-            return Ok(match rule {
-                mode::Layer::Ahead => SparseAhead(layer.clone()).into(),
-                _ => layer.clone().into(),
-            });
+            return Ok(layer.protocol(rule == mode::Layer::Ahead));
         }
         match rule {
             mode::Layer::Coefficients => return Ok(self.coefficient_layer(index, shape)?.into()),

@@ -14,6 +14,7 @@ mod phases;
 mod privacy;
 mod repeated_query;
 mod repeats;
+mod select;
 mod softmax;
 mod sparse;
 mod square;

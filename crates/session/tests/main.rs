@@ -17,6 +17,7 @@ mod overlap;
 mod reveal_saturation;
 mod saturated;
 mod server_loop;
+mod select;
 mod sparse;
 mod spectral;
 mod unread;
