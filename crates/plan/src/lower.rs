@@ -1,5 +1,6 @@
 //! From a network to the protocols of a mode.
 
+mod by_transfers;
 mod cheetah;
 mod function;
 mod guards;
@@ -24,11 +25,11 @@ use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
 use lanner_yao as yao;
 
+use self::by_transfers::ByTransfers;
 pub use self::function::polynomials;
 use self::guards::Guards;
 use self::result::{first_bytes, only_choices_take_transfers};
 use self::saturation::UpperBound;
-use self::sparse::ByTransfers;
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};

@@ -19,9 +19,7 @@ fn network([inputs, outputs]: [usize; 2], says: &str, modulus: u64) -> PublicNet
         r#"{{"name":"compared","op":{{"Linear":{{"outputs":{outputs}{says}}}}},"inputs":[0],"shape":[{outputs}],"modulus":{modulus}}}"#
     );
     let node = |name: &str, op: &str, of: usize| {
-        format!(
-            r#"{{"name":"{name}","op":{op},"inputs":[{of}],"shape":[{outputs}],"modulus":{modulus}}}"#
-        )
+        format!(r#"{{"name":"{name}","op":{op},"inputs":[{of}],"shape":[{outputs}],"modulus":{modulus}}}"#)
     };
     let relu = node("relu", r#""Relu""#, 1);
     let clip = node("clip", r#"{"Clip":{"high":1}}"#, 2);
@@ -62,7 +60,10 @@ fn the_fewer_bytes_decide() {
 #[test]
 fn slots_have_a_dense_layer() {
     let network = network([30, 40], PICKS, PRIME);
-    assert_eq!([Mode::Gazelle, Mode::Falcon].map(|mode| planned(&network, mode)), ["gazelle.fc", "falcon.fc"]);
+    assert_eq!(
+        [Mode::Gazelle, Mode::Falcon].map(|mode| planned(&network, mode)),
+        ["gazelle.fc", "falcon.fc"]
+    );
 }
 
 #[test]
@@ -99,4 +100,37 @@ fn samples_share_the_transfers() {
         ["transfers", "instances"].map(|name| operations.iter().find(|(own, _)| *own == name).unwrap().1)
     });
     assert_eq!(together, [alone[0], 4.0 * alone[1]]);
+}
+
+#[test]
+#[ignore = "prints"]
+fn temporary_costs() {
+    for size in [
+        [30, 100],
+        [30, 6300],
+        [8, 6300],
+        [100, 6300],
+        [1000, 60],
+        [1000, 6300],
+        [30, 630],
+        [2, 63],
+        [784, 6300],
+        [784, 630],
+    ] {
+        for says in [PICKS, ""] {
+            let network = network(size, says, POWER);
+            for mode in [CHEETAH, TABULA] {
+                let plan = plan(&network, Policy::Logits, mode).unwrap();
+                let built = plan.build().unwrap();
+                let cost = built.cost().unwrap();
+                println!(
+                    "{size:?} {says} {} offline {} online {} offline total {}",
+                    first(&plan),
+                    cost.offline[0].bytes(),
+                    cost.online[0].bytes(),
+                    cost.offline_total().bytes()
+                );
+            }
+        }
+    }
 }

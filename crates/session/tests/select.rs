@@ -54,6 +54,14 @@ const PICKS: &str = r#","picks":true"#;
 const POWER: u64 = 1 << 24;
 const PRIME: u64 = 1_032_193;
 
+/// A network with such a layer, over a power of two, an input, and the plan of a mode.
+pub(crate) fn example(mode: Mode) -> (Network, Vec<i64>, Plan) {
+    let network = network(PICKS, POWER);
+    let input = network.public().input().quantize(&samples()[1]).unwrap();
+    let plan = plan(network.public(), Policy::Logits, mode).unwrap();
+    (network, input, plan)
+}
+
 fn first(plan: &Plan) -> &'static str {
     plan.steps().next().unwrap().protocol.name()
 }

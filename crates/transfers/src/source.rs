@@ -272,7 +272,8 @@ mod tests {
         }
         assert!(delta.double() ^ delta.double().double().double() == all[10]);
         // Of a difference that goes beyond the highest bit, too.
-        let many: BTreeSet<u128> = multiples(delta, lanner_ot::MAX_WIDTH).iter().map(|block| block.0).collect();
+        let many: BTreeSet<u128> =
+            multiples(delta, lanner_ot::MAX_WIDTH).iter().map(|block| block.0).collect();
         assert_eq!(many.len(), 1 << lanner_ot::MAX_WIDTH);
     }
 }

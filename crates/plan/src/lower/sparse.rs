@@ -10,33 +10,12 @@
 use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
 use lanner_network::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
-use lanner_protocol::Protocol;
 use lanner_step::{Convolution, CotSupply, Samples, Spec, transfer_sets};
-use lanner_transfers::{RingSelect, RingSparse, SelectAhead, SparseAhead};
+use lanner_transfers::{RingSelect, RingSparse};
 
+use super::by_transfers::ByTransfers;
 use super::{Planner, convolution, layer, ring};
 use crate::PlanError;
-
-/// A layer that transfers compute for less than ciphertexts.
-#[derive(Clone, Debug)]
-pub(super) enum ByTransfers {
-    /// Of blocks.
-    Blocks(RingSparse),
-    /// One that picks elements.
-    Picks(RingSelect),
-}
-
-impl ByTransfers {
-    /// The layer as the plan has it, or as it is computed ahead of time.
-    pub(super) fn protocol(&self, is_ahead: bool) -> Protocol {
-        match self.clone() {
-            Self::Blocks(layer) if is_ahead => SparseAhead(layer).into(),
-            Self::Blocks(layer) => layer.into(),
-            Self::Picks(layer) if is_ahead => SelectAhead(layer).into(),
-            Self::Picks(layer) => layer.into(),
-        }
-    }
-}
 
 impl Planner<'_> {
     /// For each node, the layer if transfers can compute it and send less.

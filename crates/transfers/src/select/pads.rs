@@ -1,5 +1,7 @@
 //! Strings as words that mask elements, one for each sample.
 
+use std::ops::Range;
+
 use lanner_primitives::Block;
 use lanner_step::encoding::{read_blocks, write_blocks};
 use lanner_wire::{DecodeError, Reader, Writer};
@@ -36,18 +38,31 @@ impl Pads {
     }
 
     /// The words of the string at a place, which is string `number` of the layer's. Streams of different strings have no counter in common.
-    pub(super) fn fill(&self, place: usize, number: u64, scratch: &mut [Block], words: &mut [u64]) {
+    pub(super) fn fill(&self, place: usize, number: u64, words: &mut Words) {
+        let Words { blocks, words } = words;
         match self {
             Self::Words(all) => words[0] = all[place],
             Self::Blocks(all) => {
-                let count = scratch.len() as u64;
-                match &mut *scratch {
+                let count = blocks.len() as u64;
+                match blocks.as_mut_slice() {
                     [block] => *block = all[place],
                     blocks => stretch_from(all[place], number * count, blocks),
                 }
-                let halves = scratch.iter().flat_map(|block| [block.0 as u64, (block.0 >> 64) as u64]);
+                let halves = blocks.iter().flat_map(|block| [block.0 as u64, (block.0 >> 64) as u64]);
                 words.iter_mut().zip(halves).for_each(|(word, half)| *word = half);
             }
+        }
+    }
+
+    /// The words of consecutive strings of the layer's, all of the first sample, then of the next.
+    pub(super) fn fill_all(&self, numbers: Range<usize>, words: &mut Words, all: &mut [u64]) {
+        if let Self::Words(strings) = self {
+            return all.copy_from_slice(&strings[numbers]);
+        }
+        let count = numbers.len();
+        for (at, number) in numbers.enumerate() {
+            self.fill(number, number as u64, words);
+            all[at..].iter_mut().step_by(count).zip(words.get()).for_each(|(slot, word)| *slot = *word);
         }
     }
 
@@ -59,7 +74,11 @@ impl Pads {
     }
 
     /// Of so many strings.
-    pub(super) fn decode(places: &Places, count: usize, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(super) fn decode(
+        places: &Places,
+        count: usize,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self, DecodeError> {
         if places.width() == 1 {
             return Ok(Self::Words(decode(reader, count, places.bits())?));
         }
@@ -85,7 +104,21 @@ impl PadsMut<'_> {
     }
 }
 
-/// Room for the blocks of a string's words.
-pub(super) fn scratch(places: &Places) -> Zeroizing<Vec<Block>> {
-    Zeroizing::new(vec![Block::ZERO; places.width().div_ceil(2)])
+/// The words of one string, one for each sample.
+pub(super) struct Words {
+    blocks: Zeroizing<Vec<Block>>,
+    words: Values,
+}
+
+impl Words {
+    pub(super) fn new(places: &Places) -> Self {
+        Self {
+            blocks: Zeroizing::new(vec![Block::ZERO; places.width().div_ceil(2)]),
+            words: Zeroizing::new(vec![0; places.width()]),
+        }
+    }
+
+    pub(super) fn get(&self) -> &[u64] {
+        &self.words
+    }
 }

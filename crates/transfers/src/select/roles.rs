@@ -6,7 +6,7 @@ use lanner_step::{ProtocolError, Result, Transfers};
 use lanner_wire::{ChannelError, DecodeError, Reader, Writer, pack_bits, pack_bits_to, unpack_bits};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::pads::{Pads, scratch};
+use super::pads::{Pads, Words};
 use super::places::Places;
 use crate::lanes::{Values, mask};
 use crate::leaf::add_choices;
@@ -122,12 +122,12 @@ impl Picks {
         let added = parallel::map(tasks, |(((made, bytes), elements), first)| -> Result<()> {
             let count = elements.len() * places.differences();
             let differences = unpack_bits(bytes, count, places.bits()).map_err(ChannelError::from)?;
-            let (mut blocks, mut words) = (scratch(places), Zeroizing::new(vec![0; width]));
+            let mut words = Words::new(places);
             let rows = made.chunks_exact_mut(width).zip(differences.chunks_exact(places.differences()));
             for ((made, differences), (element, place)) in rows.zip(elements.iter().zip(first..)) {
-                pads.fill(place, (place * options) as u64 + element, &mut blocks, &mut words);
+                pads.fill(place, (place * options) as u64 + element, &mut words);
                 for ((made, differences), word) in
-                    made.iter_mut().zip(differences.chunks_exact(options - 1)).zip(words.iter())
+                    made.iter_mut().zip(differences.chunks_exact(options - 1)).zip(words.get())
                 {
                     // The first has none: no place is that of 0 less 1.
                     let chosen = choose(differences, element.wrapping_sub(1));
@@ -209,18 +209,15 @@ impl Offers {
         let mut made = Zeroizing::new(vec![0_u64; places.outputs()]);
         let rows = made.chunks_mut(at_once * width).zip(message.chunks_mut(places.packed(at_once)));
         parallel::for_each(rows.zip((0..).step_by(at_once)), |((made, bytes), first)| {
-            let (mut blocks, mut words) = (scratch(places), Zeroizing::new(vec![0; options * width]));
+            let (mut words, mut all) = (Words::new(places), Zeroizing::new(vec![0; options * width]));
             let count = made.len() * (options - 1);
             let mut differences = Zeroizing::new(Vec::with_capacity(count));
             for (made, output) in made.chunks_exact_mut(width).zip(first..) {
-                for (words, number) in words.chunks_exact_mut(width).zip(output * options..) {
-                    self.0.fill(number, number as u64, &mut blocks, words);
-                }
-                let samples = share.values().chunks_exact(options).enumerate();
-                for (made, (sample, elements)) in made.iter_mut().zip(samples) {
-                    *made = elements[0].wrapping_sub(words[sample]);
-                    let of_sample = words.iter().skip(sample).step_by(width);
-                    let others = elements.iter().zip(of_sample).skip(1);
+                self.0.fill_all(output * options..(output + 1) * options, &mut words, &mut all);
+                let samples = share.values().chunks_exact(options).zip(all.chunks_exact(options));
+                for (made, (elements, words)) in made.iter_mut().zip(samples) {
+                    *made = elements[0].wrapping_sub(words[0]);
+                    let others = elements.iter().zip(words).skip(1);
                     differences.extend(others.map(|(x, word)| x.wrapping_sub(*word).wrapping_sub(*made)));
                 }
             }

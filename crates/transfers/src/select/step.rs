@@ -143,12 +143,9 @@ impl Built for Layer {
     }
 
     fn memory(&self) -> Result<Memory> {
-        let [picked, strings, elements] = [
-            self.places.picked(),
-            self.places.strings(),
-            self.places.inputs() + self.places.outputs(),
-        ]
-        .map(|count| count as u64);
+        let [picked, strings, elements] =
+            [self.places.picked(), self.places.strings(), self.places.inputs() + self.places.outputs()]
+                .map(|count| count as u64);
         // A string is a word of one sample, and a block of more.
         let string = if self.places.width() == 1 { WORD } else { 2 * WORD };
         // Values in both orders, and the message as it is made and on its way.
