@@ -226,6 +226,10 @@ impl<'n> Planner<'n> {
             totals: Totals::new(choices.mode, *limits),
         };
         if takes_transfers {
+            if network.nodes().iter().any(|node| matches!(node.op, FixedOp::Linear { picks: true, .. })) {
+                // As they are in ciphertexts.
+                planner.guards = planner.find_guards(takes_transfers)?;
+            }
             planner.sparse = planner.find_sparse()?;
         }
         planner.guards = planner.find_guards(takes_transfers)?;

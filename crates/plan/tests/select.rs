@@ -42,11 +42,12 @@ fn the_fewer_bytes_decide() {
     for (size, says, of_transfers) in [
         ([30, 100], PICKS, true),
         ([30, 6300], PICKS, true),
+        ([784, 630], PICKS, true),
         ([2, 63], PICKS, true),
         // One of one needs no choice; more than a choice has room for; and so many that ciphertexts send less.
         ([1, 63], PICKS, false),
         ([1025, 4], PICKS, false),
-        ([1000, 60], PICKS, false),
+        ([1000, 2000], PICKS, false),
         ([30, 100], "", false),
     ] {
         let network = network(size, says, POWER);
@@ -100,37 +101,4 @@ fn samples_share_the_transfers() {
         ["transfers", "instances"].map(|name| operations.iter().find(|(own, _)| *own == name).unwrap().1)
     });
     assert_eq!(together, [alone[0], 4.0 * alone[1]]);
-}
-
-#[test]
-#[ignore = "prints"]
-fn temporary_costs() {
-    for size in [
-        [30, 100],
-        [30, 6300],
-        [8, 6300],
-        [100, 6300],
-        [1000, 60],
-        [1000, 6300],
-        [30, 630],
-        [2, 63],
-        [784, 6300],
-        [784, 630],
-    ] {
-        for says in [PICKS, ""] {
-            let network = network(size, says, POWER);
-            for mode in [CHEETAH, TABULA] {
-                let plan = plan(&network, Policy::Logits, mode).unwrap();
-                let built = plan.build().unwrap();
-                let cost = built.cost().unwrap();
-                println!(
-                    "{size:?} {says} {} offline {} online {} offline total {}",
-                    first(&plan),
-                    cost.offline[0].bytes(),
-                    cost.online[0].bytes(),
-                    cost.offline_total().bytes()
-                );
-            }
-        }
-    }
 }

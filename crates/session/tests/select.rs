@@ -7,6 +7,7 @@ use lanner_plan::{Choices, Limits, Mode, NodeDesign, Plan, Rings, plan, plan_wit
 use lanner_tabula as tabula;
 use lanner_transfers::Rounding;
 
+use crate::common::session;
 use crate::executor::{check_exact, over, run_plan};
 
 const COLUMNS: usize = 5;
@@ -100,5 +101,6 @@ fn a_design_of_its_own_is_computed_ahead() {
     assert_eq!(first(&mixed), "ot.select_ahead");
     let input = network.public().input().quantize(&samples()[1]).unwrap();
     let plain = plan(network.public(), Policy::Logits, Mode::Auto).unwrap();
-    assert_eq!(run_plan(&network, &mixed, &[input.clone()]), run_plan(&network, &plain, &[input]));
+    let [ahead, online] = [mixed, plain].map(|plan| session(&network, &plan, &input, |channel| channel).1);
+    assert_eq!(ahead, online);
 }

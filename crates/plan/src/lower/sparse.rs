@@ -39,7 +39,9 @@ impl Planner<'_> {
         {
             let samples = self.choices.samples;
             let select = RingSelect { inputs: shape.inputs(), outputs, bits, samples };
-            let is_less = self.transfers_send_less(node, &shape, bits, &select)?;
+            // A step behind it drops no bits, and so no guard.
+            let accuracies = [self.accuracy(index)];
+            let is_less = self.transfers_send_less(node, &shape, bits, (&select, &accuracies))?;
             return Ok(is_less.then_some(ByTransfers::Picks(RingSelect { samples: Samples::ONE, ..select })));
         }
         if shape.groups == 1 || !RingSparse::takes(&shape) {
@@ -47,24 +49,26 @@ impl Planner<'_> {
         }
         let (samples, weight_bits) = (self.choices.samples, Scheme::weight_bits(bits));
         let sparse = RingSparse { shape: shape.clone(), bits, weight_bits, samples };
-        let is_less = self.transfers_send_less(node, &shape, bits, &sparse)?;
+        // Most layers are guarded; of the others ciphertexts send more.
+        let accuracies = [Accuracy::Guarded(1), Accuracy::Exact];
+        let is_less = self.transfers_send_less(node, &shape, bits, (&sparse, &accuracies))?;
         Ok(is_less.then_some(ByTransfers::Blocks(RingSparse { samples: Samples::ONE, ..sparse })))
     }
 
-    /// Whether a node's layer, of this shape over `Z_2^bits`, is one for transfers and sends fewer bytes so.
+    /// Whether a node's layer, of this shape over `Z_2^bits`, is one for transfers and sends fewer bytes so than in ciphertexts of the first accuracy that there is a set
+    /// for.
     fn transfers_send_less(
         &self,
         node: &FixedNode,
         shape: &Convolution,
         bits: u32,
-        spec: &dyn Spec,
+        (spec, accuracies): (&dyn Spec, &[Accuracy]),
     ) -> Result<bool, PlanError> {
         let Ok(built) = spec.build(&self.sets) else { return Ok(false) };
         let stacked = Stacked::new(shape, self.choices.samples).map_err(|error| layer(node, error))?;
-        // Most layers are guarded; of the others ciphertexts send more.
-        let encrypted = [Accuracy::Guarded(1), Accuracy::Exact]
-            .into_iter()
-            .find_map(|accuracy| Scheme::cheapest(&stacked, bits, accuracy, &self.sets).ok());
+        let encrypted = accuracies
+            .iter()
+            .find_map(|accuracy| Scheme::cheapest(&stacked, bits, *accuracy, &self.sets).ok());
         let failed = |error| layer(node, error);
         let [transfers, _] = built.needs().map_err(failed)?.transfers;
         let cost = built.cost(&mut CotSupply::new(transfer_sets([0; 2]))).map_err(failed)?;
