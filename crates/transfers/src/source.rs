@@ -197,7 +197,7 @@ impl Joint {
 
     /// Adds a block to each value's string.
     pub(super) fn add(&mut self, blocks: impl Iterator<Item = Block>) {
-        self.strings.iter_mut().zip(blocks).for_each(|(string, block)| *string = *string ^ block);
+        self.strings.iter_mut().zip(blocks).for_each(|(string, block)| *string ^= block);
     }
 
     /// As [`Part::joint_hashes`], of number 0.

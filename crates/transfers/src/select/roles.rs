@@ -138,7 +138,9 @@ impl Picks {
         });
         added.into_iter().collect::<Result<()>>()?;
         for (row, bias) in made.chunks_exact_mut(width).zip(self.bias.iter()) {
-            row.iter_mut().for_each(|value| *value = value.wrapping_add(*bias as u64));
+            for value in row {
+                *value = value.wrapping_add(*bias as u64);
+            }
         }
         by_sample(places, &made)
     }
