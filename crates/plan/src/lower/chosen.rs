@@ -10,6 +10,7 @@ use lanner_primitives::Ring;
 use lanner_step::{CotSupply, Function, Spec, Windows, transfer_sets};
 use lanner_transfers::{RingActivation, RingChosen, RingSparse, Rounding};
 
+use super::by_transfers::{ByTransfers, ENCRYPTED_BITS};
 use super::{Chosen, Planner, Run, convolution, layer, ring};
 use crate::mode::{Between, Kind};
 use crate::{PlanError, Samples};
@@ -49,7 +50,7 @@ impl Planner<'_> {
                 _ => return Ok(None),
             }
         };
-        let is_encrypted = ring(self.network.nodes()[layer].accumulator).bits() <= MOST_ENCRYPTED_BITS;
+        let is_encrypted = ENCRYPTED_BITS.contains(&ring(self.network.nodes()[layer].accumulator).bits());
         // In mode tabula a step drops no bits, so that transfers compute it there as well.
         let by_circuit = self.rules(first).between == Between::Circuits;
         if is_encrypted && (by_circuit || self.rules(layer).layer.has_slots()) {
@@ -82,7 +83,7 @@ impl Planner<'_> {
             let online = transfers as u64 / TRANSFERS_PER_BYTE + cost.online.bytes();
             Ok([online, cost.offline.answer.bytes()])
         };
-        let layer_alone = if let Some(sparse) = self.sparse[index].clone() {
+        let layer_alone = if let Some(ByTransfers::Blocks(sparse)) = self.sparse[index].clone() {
             let [online, answer] = by_transfers(&RingSparse { samples, ..sparse })?;
             online + answer
         } else {
@@ -116,9 +117,6 @@ impl Planner<'_> {
 
 /// Zero up to zero, and one from one on.
 const STEP: Function = Function { relu: true, slope: None, high: Some(1), shift: 0 };
-
-/// The widest ring that a layer of ciphertexts has.
-const MOST_ENCRYPTED_BITS: u32 = 41;
 
 /// Silent transfers of the smallest set that a byte pays for.
 const TRANSFERS_PER_BYTE: u64 = 3;
