@@ -101,7 +101,7 @@ class NamedInput:
         return values.reshape(-1, *self.shape).astype(TYPES[self.datatype])
 
     def _check_whole(self, values: NDArray[np.float32], where: str) -> None:
-        ends = None if self.choices is None else (0, self.choices - 1)
+        ends = self._ends()
         wrong = values != np.rint(values)
         if ends is not None:
             wrong |= (values < ends[0]) | (values > ends[1])
@@ -110,6 +110,15 @@ class NamedInput:
             # A number of the input is told to nobody, not even by its owner's terminal or log.
             needed = "whole number" if ends is None else f"whole number from {ends[0]} to {ends[1]}"
             raise InputError(f"element {place} is no {needed}", where=where, fix="give numbers that the model knows")
+
+    def _ends(self) -> tuple[int, int] | None:
+        """The least and the largest value of an element; None where the type has none that float32 tells apart."""
+        if self.choices is not None:
+            return 0, self.choices - 1
+        kind = np.dtype(TYPES[self.datatype])
+        if kind.kind not in "iu" or kind.itemsize > 2:
+            return None
+        return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
 @dataclass(frozen=True, slots=True)

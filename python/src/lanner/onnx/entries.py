@@ -87,12 +87,14 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
         raise _of_another_type(info, proto.graph)
     shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
     named = NamedInput(info.name, _DATATYPES[kind], shape)
+    # The samples of an only input may be an array without a name.
+    largest = frame.largest.get(info.name, frame.largest.get("") if alone else None)
     if kind != onnx.TensorProto.FLOAT:
-        named = replace(named, choices=_choices(info.name, proto, frame, kind == onnx.TensorProto.BOOL))
+        named = replace(named, choices=_choices(info.name, proto, largest or 0.0, kind == onnx.TensorProto.BOOL))
         if named.choices is None:
             _check_whole(info, proto.graph)
     if named.choices is None and not alone:
-        named = replace(named, factor=factor_for(frame.largest.get(info.name, 1.0)))
+        named = replace(named, factor=factor_for(1.0 if largest is None else largest))
     return Entry(named, batch, batched)
 
 
@@ -172,14 +174,14 @@ def _value(entry: Entry, part: Wire) -> Wire | Lookup:
     return of_input(source, named.shape, named.choices, kind)
 
 
-def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) -> int | None:
+def _choices(name: str, proto: onnx.ModelProto, largest: float, of_truth: bool) -> int | None:
     """How many values an element may have, None where it is a number.
 
     They are the rows of the smallest table that it is looked up in. Where it is compared, or what is computed of it is
     looked up, they reach to the largest number that it is compared with, to the largest of the samples and to the rows
-    of that table, and are two at least.
+    of that table, and are two at least. `largest` is the largest of the samples.
     """
-    if of_truth or is_mask(name, proto.graph):
+    if of_truth or (largest <= 1 and is_mask(name, proto.graph)):
         return 2
     constants = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
     rows, asked = set[int](), set[int]()
@@ -193,7 +195,7 @@ def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) ->
             asked |= {2, *_compared(node, constants)}
     if rows or not asked:
         return min(rows, default=None)
-    return max(*asked, int(frame.largest.get(name, 0)) + 1)
+    return max(*asked, int(largest) + 1)
 
 
 def _readers(name: str, graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto, str, bool]]:
@@ -233,12 +235,12 @@ _MOST_CHOICES = 1 << 20
 def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     """Check that integers are computed with as numbers are, up to where they are cast to floats.
 
-    What casts them to other integers changes none of them, and hands them on.
+    What casts them to integers that hold them all changes none of them, and hands them on.
 
     Raises:
-        UnsupportedOpError: Naming the first operator that rounds, or asks for something else than numbers.
+        UnsupportedOpError: Naming the first operator that rounds, wraps, or asks for something else than numbers.
     """
-    whole = {info.name}
+    whole, grown = {info.name}, set[str]()
     for node in graph.node:
         if not whole.intersection(node.input) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
             continue
@@ -246,10 +248,27 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
         wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in _ARITHMETIC
         if wraps or node.op_type not in (*_OF_NUMBERS, *_ARITHMETIC) or node.domain not in ("", "ai.onnx"):
             raise _of_another_type(info, graph, node)
+        if node.op_type in _ARITHMETIC or grown.intersection(node.input):
+            grown.update(node.output)
         if node.op_type == "Cast":
+            _check_holds(node, info.type.tensor_type.elem_type, grown=bool(grown.intersection(node.input)))
             node.op_type = "Identity"
             del node.attribute[:]
         whole.update(node.output)
+
+
+def _check_holds(cast: onnx.NodeProto, kind: int, *, grown: bool) -> None:
+    """Check that a cast of integers of a type, or of what sums and products make of them, wraps none.
+
+    Raises:
+        UnsupportedOpError: If the type that it casts to is too narrow.
+    """
+    to = next((entry.i for entry in cast.attribute if entry.name == "to"), 0)
+    given, made = (helper.tensor_dtype_to_np_dtype(each) for each in (kind, to))
+    if to not in _WIDE and (grown or not np.can_cast(given, made)):
+        raise Node(cast, []).unsupported(
+            "to", f"is {made}, which wraps integers that it does not hold", "cast the input to int32, int64 or floats"
+        )
 
 
 #: Operators that make of whole numbers what they make of the same numbers as floats.

@@ -1,0 +1,105 @@
+"""Integers and private bits that are numbers: what rounds or wraps them is refused, and no number is cut off."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+import lanner
+from helpers.several import drawn, expected, model_of, node, off_by
+from lanner.errors import InputError, UnsupportedOpError
+
+_WHOLE = np.random.default_rng(1).integers(0, 10, (40, 6))
+
+
+def cast_to(kind: int, given: int) -> onnx.ModelProto:
+    nodes = [
+        node("Cast", ["x"], "narrow", to=kind),
+        node("Cast", ["narrow"], "floats", to=TensorProto.FLOAT),
+        node("MatMul", ["floats", "w"], "y"),
+    ]
+    return model_of(nodes, {"x": (given, ["n", 6])}, {"y": ["n", 3]}, w=drawn(6, 3))
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT8, TensorProto.UINT8, TensorProto.UINT32])
+def test_a_cast_that_would_wrap_is_refused(kind: int) -> None:
+    with pytest.raises(UnsupportedOpError, match="wraps integers"):
+        lanner.compile(cast_to(kind, TensorProto.INT64), 100 * _WHOLE, mode="cheetah", output="value")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"), [(TensorProto.INT32, TensorProto.INT64), (TensorProto.INT16, TensorProto.UINT8)]
+)
+def test_a_cast_that_holds_every_integer_is_taken(kind: int, given: int) -> None:
+    proto = cast_to(kind, given)
+    model = lanner.compile(proto, 20 * _WHOLE, mode="cheetah", output="value")
+    arrays = {"x": (20 * _WHOLE).astype(np.int64 if given == TensorProto.INT64 else np.uint8)}
+    assert off_by(model.predict_fixed(20 * _WHOLE), expected(proto, arrays, "y")) < 0.01
+
+
+def test_what_no_narrow_integer_of_the_input_is_is_an_error() -> None:
+    model = lanner.compile(cast_to(TensorProto.INT16, TensorProto.UINT8), _WHOLE, mode="cheetah", output="value")
+    for wrong in (-1, 256):
+        with pytest.raises(InputError, match="from 0 to 255"):
+            model.predict_fixed(np.full((1, 6), wrong))
+
+
+def test_what_calibration_saw_is_compared_with_where_an_array_has_no_name() -> None:
+    nodes = [
+        node("Greater", ["x", "four"], "more"),
+        node("Cast", ["more"], "floats", to=TensorProto.FLOAT),
+        node("MatMul", ["floats", "w"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {"x": (TensorProto.INT64, ["n", 6])}
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, w=drawn(6, 3), four=np.array(4))
+    model = lanner.compile(proto, _WHOLE, mode="cheetah", output="value")
+    assert [entry.choices for entry in model.manifest.input.named] == [10]
+    assert off_by(model.predict_fixed(_WHOLE), expected(proto, {"x": _WHOLE}, "y")) < 0.01
+
+
+#: How a private bit or count meets a number far below 0, which is one of the network's own.
+NUMBERS: dict[str, list[onnx.NodeProto]] = {
+    "a price that is taken off": [
+        node("Cast", ["flag"], "set", to=TensorProto.FLOAT),
+        node("Mul", ["set", "far"], "off"),
+        node("Add", ["h", "off"], "y"),
+    ],
+    "a value in another's place": [node("Where", ["flag", "h", "far"], "y")],
+    "a value that a layer reads": [
+        node("Where", ["flag", "h", "far"], "chosen"),
+        node("MatMul", ["chosen", "v"], "y"),
+    ],
+}
+
+
+def flags(*shape: int) -> NDArray[np.bool_]:
+    return np.random.default_rng(2).random(shape) < 0.5
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_far_below_is_no_mask_where_it_is_computed_with(name: str) -> None:
+    nodes = [node("MatMul", ["x", "w"], "h"), *NUMBERS[name]]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "x": (TensorProto.FLOAT, ["n", 5]),
+        "flag": (TensorProto.BOOL, ["n", 3]),
+    }
+    constants = {"w": 10 * drawn(5, 3), "v": drawn(3, 3), "far": np.array(-2000, np.float32)}
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, **constants)
+    arrays = {"x": drawn(40, 5), "flag": flags(40, 3)}
+    model = lanner.compile(proto, arrays, mode="cheetah", output="value")
+    assert off_by(model.predict_fixed(arrays), expected(proto, arrays, "y")) < 0.01
+
+
+def test_a_count_is_no_mask() -> None:
+    nodes = [node("MatMul", ["x", "w"], "h"), *NUMBERS["a price that is taken off"]]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "x": (TensorProto.FLOAT, ["n", 5]),
+        "flag": (TensorProto.INT64, ["n", 3]),
+    }
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, w=10 * drawn(5, 3), far=np.array(-2000, np.float32))
+    arrays = {"x": drawn(40, 5), "flag": _WHOLE[:, :3]}
+    model = lanner.compile(proto, arrays, mode="cheetah", output="value")
+    assert off_by(model.predict_fixed(arrays), expected(proto, arrays, "y")) < 0.01
