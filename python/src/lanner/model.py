@@ -449,7 +449,9 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
     from lanner.onnx import Frame
 
     frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"))
-    by_name = samples if isinstance(samples, dict) else {"": samples}
+    by_name = dict(samples) if isinstance(samples, dict) else {"": samples}
+    # A file of one input may call it so, whatever the model does.
+    by_name |= {"": by_name["x"]} if "x" in by_name else {}
     shapes = {name: values.shape for name, values in by_name.items()}
     return replace(frame, samples=shapes, largest={name: largest(values) for name, values in by_name.items()})
 

@@ -122,6 +122,9 @@ def sample_shape(
         what, fix = f"the input has shape ({shown})", "export it with a batch axis first, symbolic or 1"
         if not alone:
             fix += f", or make it a constant, as in --fix {info.name}=F.npy"
+            if None not in sizes:
+                one = "x".join(map(str, [1, *sizes[1:]]))
+                fix = f"say what one sample is, as in --shape {info.name}={one}, or {fix}"
     raise ModelError(what, where=f"input {info.name}", fix=fix)
 
 

@@ -1,0 +1,99 @@
+"""Files of samples for models whose inputs have names: what is in them is taken for what it is, or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+import lanner
+from helpers.processes import lanner as command
+from helpers.several import Arrays, drawn, expected, model_of, node, two_floats
+from lanner.errors import InputError, ModelError
+from lanner.inputs import each_sample, fit_sources, read_json, read_sources
+
+
+def of_x_and_y() -> tuple[onnx.ModelProto, Arrays]:
+    """Inputs with the names that samples and their truth have in other files."""
+    nodes = [
+        node("MatMul", ["x", "v"], "of x"),
+        node("MatMul", ["y", "w"], "of y"),
+        node("Add", ["of x", "of y"], "z"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "x": (TensorProto.FLOAT, ["n", 4]),
+        "y": (TensorProto.FLOAT, ["n", 3]),
+    }
+    proto = model_of(nodes, inputs, {"z": ["n", 2]}, v=drawn(4, 2), w=drawn(3, 2))
+    return proto, {"x": drawn(40, 4, seed=1), "y": drawn(40, 3, seed=2)}
+
+
+def test_an_input_may_be_called_y(tmp_path: Path) -> None:
+    proto, arrays = of_x_and_y()
+    onnx.save(proto, tmp_path / "net.onnx")
+    np.savez(tmp_path / "c.npz", **arrays)
+    compiled = ["--calibration", str(tmp_path / "c.npz"), "--output", "value", "--mode", "cheetah"]
+    done = command("compile", str(tmp_path / "net.onnx"), "-o", str(tmp_path / "net.lanner"), *compiled)
+    assert done.code == 0, done.errors
+    model = lanner.load(tmp_path / "net.lanner")
+    samples = fit_sources(read_sources([tmp_path / "c.npz"]), model.manifest)
+    found = model.predict_fixed(np.stack([sample.values for sample in samples]))
+    assert np.abs(found - expected(proto, arrays, "z")).max() < 0.05
+
+
+def test_y_may_be_the_truth_beside_x(tmp_path: Path) -> None:
+    nodes = [node("Gather", ["table", "ids"], "e"), node("Flatten", ["e"], "f"), node("MatMul", ["f", "w"], "z")]
+    inputs: dict[str, tuple[int, list[str | int]]] = {"ids": (TensorProto.INT64, ["n", 3])}
+    proto = model_of(nodes, inputs, {"z": ["n", 2]}, table=drawn(7, 4), w=drawn(12, 2))
+    ids = np.random.default_rng(3).integers(0, 7, (40, 3))
+    model = lanner.compile(proto, ids, mode="cheetah", output="value")
+    for truth in (np.zeros(40), np.full(40, np.nan), np.full(40, "cat")):
+        np.savez(tmp_path / "labelled.npz", x=ids, y=truth)
+        assert len(fit_sources(read_sources([tmp_path / "labelled.npz"]), model.manifest)) == 40
+
+
+def test_an_array_of_parts_without_names_is_no_sample(tmp_path: Path) -> None:
+    proto, arrays = two_floats()
+    model = lanner.compile(proto, arrays, mode="cheetah", output_name=["y", "z"])
+    np.save(tmp_path / "flat.npy", np.zeros((2, *model.manifest.input.shape), np.float32))
+    for read in (
+        lambda: fit_sources(read_sources([tmp_path / "flat.npy"]), model.manifest),
+        lambda: list(each_sample([tmp_path / "flat.npy"], model.manifest)),
+    ):
+        with pytest.raises(InputError, match="2 inputs, and this is one array"):
+            read()
+
+
+def test_a_name_that_is_twice_in_a_file_is_an_error() -> None:
+    with pytest.raises(InputError, match="the name ids is there twice"):
+        read_json('{"ids": [1], "ids": [2], "x": [1]}', "a.json")
+
+
+def test_errors_of_calibration_name_the_file_and_the_input(tmp_path: Path) -> None:
+    proto, arrays = of_x_and_y()
+    onnx.save(proto, tmp_path / "net.onnx")
+    (tmp_path / "w.npy").write_bytes(b"")
+    np.savez(tmp_path / "c.npz", **arrays)
+    given = ["--calibration", str(tmp_path / "c.npz"), "-o", str(tmp_path / "net.lanner")]
+    for constant, error in (("absent.npy", "no such file"), ("w.npy", "cannot be read")):
+        done = command("compile", str(tmp_path / "net.onnx"), *given, "--fix", f"y={tmp_path / constant}")
+        assert done.code == 6
+        assert f"{tmp_path / constant}: {error}" in done.errors
+
+
+def test_a_batch_that_is_fixed_is_taken_by_the_advice() -> None:
+    nodes = [node("Mul", ["a", "b"], "ab"), node("MatMul", ["ab", "w"], "y")]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "a": (TensorProto.FLOAT, [4, 3]),
+        "b": (TensorProto.FLOAT, [4, 3]),
+    }
+    proto = model_of(nodes, inputs, {"y": [4, 2]}, w=drawn(3, 2))
+    arrays = {"a": drawn(40, 3, seed=1), "b": drawn(40, 3, seed=2)}
+    with pytest.raises(ModelError, match="--shape a=1x3"):
+        lanner.compile(proto, arrays, mode="cheetah", output="value")
+    model = lanner.compile(proto, arrays, mode="cheetah", output="value", shape="a=1x3,b=1x3")
+    exact = (arrays["a"] * arrays["b"]) @ drawn(3, 2)
+    assert np.abs(model.predict_fixed(arrays) - exact).max() < 0.01 * np.ptp(exact)
