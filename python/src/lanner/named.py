@@ -88,6 +88,8 @@ class NamedInput:
             self._check_whole(values, where)
         if self.choices is None:
             return rows * np.float32(self.factor)
+        if self.choices == 1:
+            return np.ones_like(rows)
         if self.width == 1:
             return rows
         coded = np.zeros((len(values), rows.shape[1], self.width), np.float32)
@@ -96,7 +98,8 @@ class NamedInput:
 
     def decode(self, coded: NDArray[np.float32]) -> NDArray[np.generic]:
         """What `encode` made its part of: shape (n, *shape), of the file's type."""
-        rows = coded if self.width == 1 else coded.reshape(len(coded), -1, self.width).argmax(2)
+        whole = self.choices in (None, 2)
+        rows = coded if whole else coded.reshape(len(coded), -1, self.width).argmax(2)
         values = rows / np.float32(self.factor) if self.choices is None else rows
         return values.reshape(-1, *self.shape).astype(TYPES[self.datatype])
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 import lanner
-from helpers.several import drawn, expected, model_of, node, off_by
+from helpers.several import drawn, expected, first, model_of, node, off_by
 from lanner.errors import InputError, UnsupportedOpError
 
 _WHOLE = np.random.default_rng(1).integers(0, 10, (40, 6))
@@ -103,3 +103,49 @@ def test_a_count_is_no_mask() -> None:
     arrays = {"x": drawn(40, 5), "flag": _WHOLE[:, :3]}
     model = lanner.compile(proto, arrays, mode="cheetah", output="value")
     assert off_by(model.predict_fixed(arrays), expected(proto, arrays, "y")) < 0.01
+
+
+def test_a_table_of_one_row_is_a_constant() -> None:
+    nodes = [
+        node("Gather", ["kinds", "kind"], "e"),
+        node("Add", ["e", "x"], "sum"),
+        node("Flatten", ["sum"], "flat"),
+        node("MatMul", ["flat", "w"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "kind": (TensorProto.INT64, ["n", 3]),
+        "x": (TensorProto.FLOAT, ["n", 3, 4]),
+    }
+    proto = model_of(nodes, inputs, {"y": ["n", 2]}, kinds=drawn(1, 4), w=drawn(12, 2))
+    arrays = {"kind": np.zeros((40, 3), np.int64), "x": drawn(40, 3, 4)}
+    model = lanner.compile(proto, arrays, mode="cheetah", output="value")
+    assert off_by(model.predict_fixed(arrays), expected(proto, arrays, "y")) < 0.01
+    prediction = lanner.run(model, first(arrays))
+    assert prediction.integers == model.predict_integers(first(arrays))[0][0].tolist()
+    with pytest.raises(InputError, match="from 0 to 0"):
+        model.predict_fixed({**arrays, "kind": arrays["kind"] + 1})
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_a_sample_may_be_one_index_of_each_input(column: bool) -> None:
+    axis = [node("Unsqueeze", ["user", "one"], "of"), node("Gather", ["users", "of"], "c")]
+    nodes = [
+        *([*axis, node("Squeeze", ["c", "one"], "a")] if column else [node("Gather", ["users", "user"], "a")]),
+        node("Gather", ["films", "film"], "b"),
+        node("Concat", ["a", "b"], "both", axis=1),
+        node("MatMul", ["both", "w"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "user": (TensorProto.INT64, ["n"]),
+        "film": (TensorProto.INT64, ["n"]),
+    }
+    constants = {"users": drawn(10, 4), "films": drawn(7, 4), "w": drawn(8, 1), "one": np.array([1])}
+    proto = model_of(nodes, inputs, {"y": ["n", 1]}, **constants)
+    arrays = {"user": _WHOLE[:, 0], "film": _WHOLE[:, 1] % 7}
+    model = lanner.compile(proto, arrays, mode="cheetah", output="value")
+    assert [entry.shape for entry in model.manifest.input.named] == [(), ()]
+    exact = expected(proto, arrays, "y")
+    assert off_by(model.predict_fixed(arrays), exact) < 0.01
+    prediction = lanner.run(model, {"user": arrays["user"][0], "film": arrays["film"][0]})
+    assert prediction.values is not None
+    assert abs(float(np.ravel(prediction.values)[0]) - exact[0, 0]) < 0.01 * np.ptp(exact)

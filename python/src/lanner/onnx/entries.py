@@ -85,23 +85,27 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     kind = info.type.tensor_type.elem_type
     if info.type.WhichOneof("value") != "tensor_type" or kind not in _DATATYPES:
         raise _of_another_type(info, proto.graph)
-    shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
-    named = NamedInput(info.name, _DATATYPES[kind], shape)
     # The samples of an only input may be an array without a name.
     largest = frame.largest.get(info.name, frame.largest.get("") if alone else None)
+    choices = None
     if kind != onnx.TensorProto.FLOAT:
-        named = replace(named, choices=_choices(info.name, proto, largest or 0.0, kind == onnx.TensorProto.BOOL))
-        if named.choices is None:
+        choices = _choices(info.name, proto, largest or 0.0, kind == onnx.TensorProto.BOOL)
+        if choices is None:
             _check_whole(info, proto.graph)
+    looked_up = choices is not None and choices > 2
+    shape, batch, batched = sample_shape(info, proto.graph, frame, alone, looked_up=looked_up)
+    named = NamedInput(info.name, _DATATYPES[kind], shape, choices)
     if named.choices is None and not alone:
         named = replace(named, factor=factor_for(1.0 if largest is None else largest))
     return Entry(named, batch, batched)
 
 
 def sample_shape(
-    info: onnx.ValueInfoProto, graph: onnx.GraphProto, frame: Frame, alone: bool
+    info: onnx.ValueInfoProto, graph: onnx.GraphProto, frame: Frame, alone: bool, *, looked_up: bool = False
 ) -> tuple[tuple[int, ...], int, bool]:
     """The shape of one sample, the axis of samples, and whether that is symbolic.
+
+    A sample may be one index that is looked up, as of a user or a thing, and is then of shape ().
 
     Raises:
         ModelError: If a size is open, or there is no axis of samples.
@@ -110,14 +114,15 @@ def sample_shape(
     sizes = [side.dim_value if side.HasField("dim_value") and side.dim_value > 0 else None for side in sides]
     batch = _batch_axis(info, sizes, graph, alone)
     sample = [size for axis, size in enumerate(sizes) if axis != batch]
-    if batch is not None and sample and None not in sample:
+    one_index = looked_up and sizes == [None]
+    if batch is not None and (sample or one_index) and None not in sample:
         return tuple(size for size in sample if size is not None), batch, sizes[batch] is None
     shown = ", ".join(side.dim_param or str(side.dim_value or "?") for side in sides)
     if batch is not None and sample:
         what, fix = f"the input has shape ({shown})", f"give its sizes, as in {open_sizes(info, batch, frame.samples)}"
     elif len(sides) <= 1:
         what = f"the input has shape ({shown}), and nothing in it is a sample's"
-        fix = f"make it a constant, as in --fix {info.name}=VALUE, or export it with a batch axis first"
+        fix = f"make it a constant, as in --fix {info.name}=VALUE, or export it with a batch axis first and one behind"
     else:
         what, fix = f"the input has shape ({shown})", "export it with a batch axis first, symbolic or 1"
         if not alone:
@@ -161,7 +166,7 @@ def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Look
             whole = graph.slice(graph.input, (range(part.start, part.stop),))
             coded = graph.reshape(whole, named.coded_shape)
             parts[named.name] = graph.scale(coded, 1.0 / named.factor)
-    return graph, {entry.named.name: _value(entry, parts[entry.named.name]) for entry in entries}
+    return graph, {entry.named.name: _value(graph, entry, parts[entry.named.name]) for entry in entries}
 
 
 def is_plain(entries: Sequence[Entry]) -> bool:
@@ -169,12 +174,12 @@ def is_plain(entries: Sequence[Entry]) -> bool:
     return len(entries) == 1 and entries[0].named.choices is None and entries[0].named.datatype == "FP32"
 
 
-def _value(entry: Entry, part: Wire) -> Wire | Lookup:
+def _value(graph: GraphBuilder, entry: Entry, part: Wire) -> Wire | Lookup:
     named, source = entry.named, replace(part, batch=entry.batch)
     if named.choices is None:
         return source
     kind = helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, named.datatype))
-    return of_input(source, named.shape, named.choices, kind)
+    return of_input(graph, source, named.shape, named.choices, kind)
 
 
 def _choices(name: str, proto: onnx.ModelProto, largest: float, of_truth: bool) -> int | None:

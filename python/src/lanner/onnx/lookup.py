@@ -105,7 +105,7 @@ class Indices:
 
     def gathered(self, data: object) -> Indices | None:
         """The rows of a constant, in the place of their numbers."""
-        if not isinstance(data, np.ndarray) or self.table.ndim != 1 or self.table.dtype.kind not in "iu":
+        if not isinstance(data, np.ndarray) or self.table.dtype.kind not in "iu":
             return None
         asked = self.table.astype(np.int64)
         places = np.where(asked < 0, asked + len(data), asked)
@@ -209,11 +209,15 @@ class Bits:
 Lookup: TypeAlias = Indices | Bits
 
 
-def of_input(source: Wire, shape: tuple[int, ...], choices: int, kind: np.dtype[np.generic]) -> Lookup:
+def of_input(
+    graph: GraphBuilder, source: Wire, shape: tuple[int, ...], choices: int, kind: np.dtype[np.generic]
+) -> Lookup:
     """An input's indices themselves."""
     if choices == 2:
         return Bits(source, np.arange(2).astype(kind).reshape(2, *(1,) * (len(shape) + 1)))
-    return Indices(source, shape, np.arange(choices).astype(kind))
+    # Of one choice the row is a 1, and has no axis of its own yet.
+    rows = source if choices > 1 else replace(graph.reshape(source.plain(), (*shape, 1)), batch=source.batch)
+    return Indices(rows, shape, np.arange(choices).astype(kind))
 
 
 def follow(
