@@ -311,7 +311,7 @@ def read_json(text: str, where: str) -> Arrays:
         InputError: If it is something else.
     """
     try:
-        document = json.loads(text, object_pairs_hook=_without_repeats)
+        document = json.loads(text, object_pairs_hook=without_repeats)
     except (ValueError, RecursionError) as error:
         raise InputError(f"cannot be read as JSON ({why(error)})", where=where, fix=_JSON) from None
     if isinstance(document, dict):
@@ -319,7 +319,12 @@ def read_json(text: str, where: str) -> Arrays:
     return _listed(document, where, _JSON)
 
 
-def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON, for ``json.loads``, which would keep the last of the values that one name has.
+
+    Raises:
+        ValueError: If a name is there twice.
+    """
     names = [name for name, _ in pairs]
     if (repeated := next((name for name in names if names.count(name) > 1), None)) is not None:
         raise ValueError(f"the name {repeated} is there twice")
