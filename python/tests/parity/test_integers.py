@@ -149,3 +149,42 @@ def test_a_sample_may_be_one_index_of_each_input(column: bool) -> None:
     prediction = lanner.run(model, {"user": arrays["user"][0], "film": arrays["film"][0]})
     assert prediction.values is not None
     assert abs(float(np.ravel(prediction.values)[0]) - exact[0, 0]) < 0.01 * np.ptp(exact)
+
+
+def test_a_mask_that_is_made_floats_and_asked_for_its_truth() -> None:
+    """As Hugging Face's ``_expand_mask`` is exported: both the condition and a value of a Where are of one bit."""
+    nodes = [
+        node("Cast", ["mask"], "seen", to=TensorProto.FLOAT),
+        node("Sub", ["one", "seen"], "inverted"),
+        node("Cast", ["inverted"], "hidden", to=TensorProto.BOOL),
+        node("Where", ["hidden", "least", "inverted"], "added"),
+        node("MatMul", ["x", "w"], "scores"),
+        node("Add", ["scores", "added"], "masked"),
+        node("Softmax", ["masked"], "weights", axis=-1),
+        node("MatMul", ["weights", "v"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "x": (TensorProto.FLOAT, ["n", 5]),
+        "mask": (TensorProto.INT64, ["n", 6]),
+    }
+    constants = {"one": np.array(1, np.float32), "least": np.array(np.finfo(np.float32).min)}
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, w=drawn(5, 6), v=drawn(6, 3), **constants)
+    arrays = {"x": drawn(40, 5), "mask": (np.arange(6) < _WHOLE[:, :1] % 6 + 1).astype(np.int64)}
+    model = lanner.compile(proto, arrays, mode="cheetah", output="logits", precision=11)
+    assert [entry.choices for entry in model.manifest.input.named] == [None, 2]
+    assert off_by(model.predict_fixed(arrays), expected(proto, arrays, "y")) < 0.01
+
+
+def test_an_index_is_replaced_where_it_is_another() -> None:
+    nodes = [
+        node("Equal", ["ids", "missing"], "lost"),
+        node("Where", ["lost", "zero", "ids"], "places"),
+        node("Gather", ["table", "places"], "e"),
+        node("Flatten", ["e"], "flat"),
+        node("MatMul", ["flat", "w"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {"ids": (TensorProto.INT64, ["n", 6])}
+    constants = {"missing": np.array(3), "zero": np.array(0)}
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, table=drawn(10, 4), w=drawn(24, 3), **constants)
+    model = lanner.compile(proto, _WHOLE, mode="cheetah", output="value", precision=11)
+    assert off_by(model.predict_fixed(_WHOLE), expected(proto, {"ids": _WHOLE}, "y")) < 0.01
