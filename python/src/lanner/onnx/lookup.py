@@ -183,6 +183,12 @@ class Bits:
         low = pair <= -MASKING
         return bool(low.any() and (low | (pair == 0)).all())
 
+    @property
+    def largest_of_mask(self) -> float:
+        """The largest of the numbers that take elements away, where it `masks`."""
+        pair = self.pair.astype(np.float64)
+        return float(pair[pair <= -MASKING].max())
+
     def follow(
         self,
         node: Node,

@@ -30,7 +30,6 @@ from lanner.onnx.hiding import hides
 from lanner.onnx.infinite import Origins
 from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves
 from lanner.onnx.node import Node, NotFiniteError
-from lanner.onnx.number_types import MASKING
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_ends
 from lanner.onnx.quantized import holds_integers, lower_integers
@@ -443,7 +442,7 @@ class _Walk:
         masks = [value for value in given if isinstance(value, Bits) and value.masks]
         if proto.op_type != "Add" or not masks:
             return None
-        largest = max(float(mask.pair[mask.pair <= -MASKING].max()) for mask in masks)
+        largest = max(mask.largest_of_mask for mask in masks)
         if not hides(self.proto.graph, proto.output[0], largest, self._shown):
             return None
         scores = next((name for name, value in zip(proto.input, given, strict=True) if isinstance(value, Wire)), None)
