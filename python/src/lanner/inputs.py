@@ -170,7 +170,10 @@ def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:
     Raises:
         InputError: If the type is not numeric, or an element is NaN, infinite or beyond float32; the element is named.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError("the lists are not of equal length", where=where, fix="give as many in each") from None
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"the values are of type {array.dtype}, not numbers", where=where, fix="give integers or floats"

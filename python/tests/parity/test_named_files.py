@@ -12,7 +12,7 @@ from onnx import TensorProto
 import lanner
 from helpers.processes import lanner as command
 from helpers.several import Arrays, drawn, expected, model_of, node, two_floats
-from lanner.errors import InputError, ModelError
+from lanner.errors import InputError, MisuseError, ModelError
 from lanner.inputs import each_sample, fit_sources, read_json, read_sources
 
 
@@ -95,3 +95,54 @@ def test_a_batch_that_is_fixed_is_taken_by_the_advice() -> None:
     model = lanner.compile(proto, arrays, mode="cheetah", output="value", shape="a=1x3,b=1x3")
     exact = (arrays["a"] * arrays["b"]) @ drawn(3, 2)
     assert np.abs(model.predict_fixed(arrays) - exact).max() < 0.01 * np.ptp(exact)
+
+
+def test_a_stated_range_is_that_of_every_number_as_it_is_given() -> None:
+    proto, arrays = two_floats()
+    with pytest.raises(InputError, match="outside \\[-5, 5\\]"):
+        lanner.compile(proto, arrays, mode="cheetah", output_name=["y", "z"], input_range=(-5, 5))
+    model = lanner.compile(
+        proto, arrays, mode="cheetah", output_name="y", output="value", input_range=(-500, 500), precision="2%"
+    )
+    assert [entry.factor for entry in model.manifest.input.named] == [1.0, 1.0]
+    largest = {"a": np.full((1, 6), 500.0), "b": np.full((1, 2, 2), -500.0)}
+    assert model.predict_fixed(largest).shape == (1, 3)
+    with pytest.raises(InputError, match="accepted range \\[-500, 500\\]"):
+        model.predict_fixed({**largest, "a": np.full((1, 6), 501.0)})
+
+
+@pytest.mark.parametrize(("numbers", "sentence"), [(False, "no numbers as inputs"), (True, "no room for the 0 and 1")])
+def test_a_stated_range_is_not_that_of_indices(numbers: bool, sentence: str) -> None:
+    nodes = [node("Gather", ["table", "ids"], "e"), node("Flatten", ["e"], "f"), node("MatMul", ["f", "w"], "h")]
+    nodes += [node("Concat", ["h", "x"] if numbers else ["h"], "z", axis=1)]
+    inputs: dict[str, tuple[int, list[str | int]]] = {"ids": (TensorProto.INT64, ["n", 3])}
+    inputs |= {"x": (TensorProto.FLOAT, ["n", 2])} if numbers else {}
+    proto = model_of(nodes, inputs, {"z": ["n", 4 if numbers else 2]}, table=drawn(7, 4), w=drawn(12, 2))
+    arrays: Arrays = {"ids": np.random.default_rng(3).integers(0, 7, (40, 3))}
+    arrays |= {"x": drawn(40, 2) / 10} if numbers else {}
+    with pytest.raises(MisuseError, match=sentence):
+        lanner.compile(proto, arrays, mode="cheetah", output="value", input_range=(-0.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("shape", 5, "5 is no text"),
+        ("shape", {"a": [1, 6.5]}, "is no size of a"),
+        ("fix", 5, "5 is no text"),
+        ("fix", {"a": "six"}, "'six' is no number"),
+        ("fix", {"a": None}, "no array of numbers"),
+        ("output_name", 5, "5 is no text"),
+    ],
+)
+def test_options_of_another_type_are_a_misuse(option: str, value: object, sentence: str) -> None:
+    proto, arrays = two_floats()
+    with pytest.raises(MisuseError, match=sentence):
+        lanner.compile(proto, arrays, **{"output_name": "y", option: value})  # type: ignore[arg-type]
+
+
+def test_ragged_lists_are_an_error_of_the_input() -> None:
+    proto, arrays = two_floats()
+    model = lanner.compile(proto, arrays, mode="cheetah", output_name=["y", "z"])
+    with pytest.raises(InputError, match="input a: the lists are not of equal length"):
+        model.predict_fixed({"a": [[1, 2, [3]]], "b": arrays["b"][:1]})  # type: ignore[dict-item]

@@ -95,7 +95,8 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     looked_up = choices is not None and choices > 2
     shape, batch, batched = sample_shape(info, proto.graph, frame, alone, looked_up=looked_up)
     named = NamedInput(info.name, _DATATYPES[kind], shape, choices)
-    if named.choices is None and not alone:
+    # A range that the owner states is that of every number as it is given.
+    if named.choices is None and not alone and not frame.ranged:
         named = replace(named, factor=factor_for(1.0 if largest is None else largest))
     return Entry(named, batch, batched)
 
