@@ -129,7 +129,7 @@ def stack_sources(
 def load_arrays(path: Path) -> Arrays:
     """Read the array of a ``.npy`` file, or those of a ``.npz`` file by name, as float32.
 
-    Where the samples are `x`, what else is no numbers is left out, and so is `y`, what is true of them.
+    Where the samples are `x`, what else is no numbers is left out; `y` may be what is true of them, or another input.
 
     Raises:
         InputError: If it cannot be read, is not numeric, or is not finite.
@@ -137,9 +137,13 @@ def load_arrays(path: Path) -> Arrays:
     loaded = _load_numpy(path)
     if not isinstance(loaded, dict):
         return to_float32(loaded, str(path), missing=True)
-    others = {"y"} if _ONLY in loaded else set()
-    used = {name: values for name, values in loaded.items() if name not in others}
+    labelled = _ONLY in loaded and "y" in loaded and not _are_numbers(loaded["y"])
+    used = {name: values for name, values in loaded.items() if not (labelled and name == "y")}
     return {name: to_float32(values, f"{path}, {name}", missing=True) for name, values in used.items()}
+
+
+def _are_numbers(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "biuf" and bool(np.isfinite(values).all())
 
 
 def load_truth(path: Path) -> NDArray[Any]:
@@ -166,7 +170,10 @@ def to_float32(values: ArrayLike, where: str = "input", *, missing: bool = False
     Raises:
         InputError: If the type is not numeric, or an element is NaN, infinite or beyond float32; the element is named.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError("the lists are not of equal length", where=where, fix="give as many in each") from None
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"the values are of type {array.dtype}, not numbers", where=where, fix="give integers or floats"
@@ -210,6 +217,8 @@ def as_batch(values: Arrays, entry: InputDescription, where: str = "input") -> N
             values = {_only_name(entry, where): values}
         elif len(entry.named) == 1 and entry.named[0].name not in values and _ONLY in values:
             values = {entry.named[0].name: values[_ONLY]}
+        if _ONLY in values and all(each.name != "y" for each in entry.named):
+            values = {name: array for name, array in values.items() if name != "y"}
         return encode_inputs(entry.named, values, where).reshape(-1, *entry.shape)
     if isinstance(values, Mapping):
         values = _single(values, entry, where)
@@ -321,12 +330,24 @@ def read_json(text: str, where: str) -> Arrays:
         InputError: If it is something else.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=without_repeats)
     except (ValueError, RecursionError) as error:
         raise InputError(f"cannot be read as JSON ({why(error)})", where=where, fix=_JSON) from None
     if isinstance(document, dict):
         return {str(name): _listed(values, f"{where}, {name}", _JSON) for name, values in document.items()}
     return _listed(document, where, _JSON)
+
+
+def without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON, for ``json.loads``, which would keep the last of the values that one name has.
+
+    Raises:
+        ValueError: If a name is there twice.
+    """
+    names = [name for name, _ in pairs]
+    if (repeated := next((name for name in names if names.count(name) > 1), None)) is not None:
+        raise ValueError(f"the name {repeated} is there twice")
+    return dict(pairs)
 
 
 _JSON = "give an object of lists of numbers by input name, or one list"
@@ -356,7 +377,7 @@ def _each_row(path: Path, manifest: Manifest) -> Iterator[Sample]:
         values = np.asarray(values)[np.newaxis]
     for start in range(0, max(len(values), 1), ROWS):
         where = str(path) if start == 0 else f"{path}, from row {start}"
-        rows = batch_of(values[start : start + ROWS], entry, where)
+        rows = as_batch(_by_name(to_float32(values[start : start + ROWS], where), entry, where), entry, where)
         check_range(rows, entry, where)
         for index, sample in enumerate(rows, start):
             yield Sample(str(path), index, sample)
@@ -398,10 +419,17 @@ def _batch_of(
         values = source.values
         if source.path.suffix.lower() == ".csv" and not isinstance(values, dict):
             values = fit_rows(values, entry, where)
-        return as_batch(values, entry, where)
+        return as_batch(_by_name(values, entry, where), entry, where)
     if image is None:
         raise no_pictures(entry, model, where)
     return image.load(source.path, entry.shape)[np.newaxis]
+
+
+def _by_name(values: Arrays, entry: InputDescription, where: str) -> Arrays:
+    """What a file holds, by name where the model's inputs have names: no user writes what a client makes of them."""
+    if not entry.named or isinstance(values, Mapping):
+        return values
+    return {_only_name(entry, where): values}
 
 
 def no_pictures(entry: InputDescription, model: str, where: str) -> InputError:

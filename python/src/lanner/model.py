@@ -28,7 +28,7 @@ from lanner.interrupts import interruptible
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
-from lanner.named import Given, largest
+from lanner.named import Given, NamedInput, largest
 from lanner.network import LOOPBACK, Network
 from lanner.option import takes
 from lanner.options import OPTIONS, CompileKeywords, CompileOptions
@@ -326,6 +326,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     given = calibration_arrays(calibration)
     frame = frame_of(options, given)
     imported = _import(model, given, options.get("output"), frame)
+    _check_stated(options.get("input_range"), imported.named)
     samples = as_batch(given, input_of(imported), "calibration")
     measured = measure(imported, frame, samples)
     if measured is not frame:
@@ -450,10 +451,33 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
     from lanner.onnx import Frame
 
     frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"))
-    by_name = samples if isinstance(samples, dict) else {"": samples}
+    by_name = dict(samples) if isinstance(samples, dict) else {"": samples}
+    # A file of one input may call it so, whatever the model does.
+    by_name |= {"": by_name["x"]} if "x" in by_name else {}
     shapes = {name: values.shape for name, values in by_name.items()}
+    ranged = options.get("input_range") is not None
     most = {name: largest(values) for name, values in by_name.items()}
-    return replace(frame, samples=shapes, largest=most, arrays=by_name)
+    return replace(frame, ranged=ranged, samples=shapes, largest=most, arrays=by_name)
+
+
+def _check_stated(stated: tuple[float, float] | None, named: Sequence[NamedInput]) -> None:
+    """Check that a range may be stated for inputs of which some are indices, which are zeros and ones to the network.
+
+    Raises:
+        MisuseError: If there is nothing else, or these are outside.
+    """
+    indices = [entry for entry in named if entry.choices is not None]
+    if stated is None or not indices:
+        return
+    shown = ", ".join(f"{entry.name} of {entry.choices} choices" for entry in indices)
+    if len(indices) == len(named):
+        what, fix = f"the model has no numbers as inputs, only {shown}", "leave it out"
+    elif not stated[0] <= 0 < 1 <= stated[1]:
+        what = f"[{stated[0]:g}, {stated[1]:g}] has no room for the 0 and 1 that {shown} is made of"
+        fix = "leave it out, so that each input has the range of its samples, or state a wider one"
+    else:
+        return
+    raise MisuseError(what, where="--input-range", fix=fix)
 
 
 def input_of(imported: ImportedModel) -> InputDescription:

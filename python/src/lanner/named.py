@@ -103,6 +103,8 @@ class NamedInput:
             self._check_whole(values, where)
         if self.choices is None:
             return rows * np.float32(self.factor)
+        if self.choices == 1:
+            return np.ones_like(rows)
         if self.width == 1:
             return rows
         coded = np.zeros((len(values), rows.shape[1], self.width), np.float32)
@@ -113,7 +115,8 @@ class NamedInput:
         """What `encode` made its part of: shape (n, *shape), of the file's type."""
         if self.columns is not None:
             return decode(self.columns, coded).reshape(-1, *self.shape).astype(TYPES[self.datatype])
-        rows = coded if self.width == 1 else coded.reshape(len(coded), -1, self.width).argmax(2)
+        whole = self.choices in (None, 2)
+        rows = coded if whole else coded.reshape(len(coded), -1, self.width).argmax(2)
         values = rows / np.float32(self.factor) if self.choices is None else rows
         return values.reshape(-1, *self.shape).astype(TYPES[self.datatype])
 
@@ -128,7 +131,7 @@ class NamedInput:
                 )
 
     def _check_whole(self, values: NDArray[np.float32], where: str) -> None:
-        ends = None if self.choices is None else (0, self.choices - 1)
+        ends = self._ends()
         wrong = values != np.rint(values)
         if ends is not None:
             wrong |= (values < ends[0]) | (values > ends[1])
@@ -137,6 +140,15 @@ class NamedInput:
             # A number of the input is told to nobody, not even by its owner's terminal or log.
             needed = "whole number" if ends is None else f"whole number from {ends[0]} to {ends[1]}"
             raise InputError(f"element {place} is no {needed}", where=where, fix="give numbers that the model knows")
+
+    def _ends(self) -> tuple[int, int] | None:
+        """The least and the largest value of an element; None where the type has none that float32 tells apart."""
+        if self.choices is not None:
+            return 0, self.choices - 1
+        kind = np.dtype(TYPES[self.datatype])
+        if kind.kind not in "iu" or kind.itemsize > 2:
+            return None
+        return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
 @dataclass(frozen=True, slots=True)

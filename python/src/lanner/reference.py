@@ -128,6 +128,7 @@ def open_exactly(model: onnx.ModelProto) -> Any:  # noqa: ANN401 - onnxruntime i
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    # What it logs as an error it raises, too.
+    options.log_severity_level = 4
     options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])

@@ -104,6 +104,8 @@ def test_protocol_v1_takes_instances_and_columns(several: Caller, models: dict[s
     arrays = tokens(20, seed=10)
     labels = models["words"].predict_integers(arrays)[0].argmax(1).tolist()
     rows = [{name: values[index].tolist() for name, values in arrays.items()} for index in range(20)]
+    # The names of an object are in no order.
+    rows[1] = dict(reversed(rows[1].items()))
     # More than one turn's.
     assert post(several, "words", {"instances": rows}).document == {"predictions": labels}
     columns = {name: values.tolist() for name, values in first(arrays, 2).items()}
@@ -135,6 +137,13 @@ def test_wrong_requests_of_protocol_v1_are_told(several: Caller, document: objec
     answer = post(several, "words", document)
     assert answer.status == 400
     assert sentence in answer.error
+
+
+def test_a_name_that_is_twice_in_a_request_is_refused(several: Caller) -> None:
+    twice = b'{"instances": [{"ids": [1], "ids": [2], "mask": [1], "kinds": [0]}]}'
+    answer = several("POST", "/v1/models/words:predict", twice, JSON)
+    assert answer.status == 400
+    assert "the name ids is there twice" in answer.error
 
 
 def test_the_page_takes_arrays_by_name(several: Caller, models: dict[str, lanner.Model]) -> None:

@@ -91,6 +91,17 @@ FORMULAS = {
         node("Mul", "x s", "m"),
         node("Mul", "m half", "y"),
     ],
+    "gelu by a cube of products, the constant first, as JAX has it": [
+        node("Mul", "curve x", "k"),
+        node("Mul", "x k", "q"),
+        node("Mul", "x q", "c"),
+        node("Add", "x c", "a"),
+        node("Mul", "slope a", "u"),
+        node("Tanh", "u", "t"),
+        node("Add", "one t", "s"),
+        node("Mul", "half s", "h"),
+        node("Mul", "x h", "y"),
+    ],
 }
 
 NUMBERS = {

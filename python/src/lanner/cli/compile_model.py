@@ -123,7 +123,15 @@ def compile_file(
                 **keywords,
             )
     except InputError as error:
-        raise InputError(error.what, where=str(source), fix=error.fix) from None
+        raise InputError(error.what, where=_place(error.where or "", source), fix=error.fix) from None
+
+
+def _place(where: str, source: Path) -> str:
+    """Where an error of calibration is, by the samples' file; a constant's file is another one."""
+    if where.endswith(".npy") and where != str(source):
+        return where
+    head, comma, name = where.partition(", ")
+    return f"{source}, {name}" if comma and head == "calibration" else str(source)
 
 
 def compiled_model(options: argparse.Namespace, output: Output) -> tuple[Model, Path | None]:

@@ -12,12 +12,13 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from numpy.typing import NDArray
 
+from lanner.files import why
 from lanner.gateway.bodies import read_body
 from lanner.gateway.errors import Refused
 from lanner.gateway.outputs import tensors
 from lanner.gateway.service import Service, body_limit, predict_all, samples_of
 from lanner.gateway.sessions import Answer
-from lanner.inputs import to_float32
+from lanner.inputs import to_float32, without_repeats
 from lanner.manifest import Manifest
 
 
@@ -55,9 +56,9 @@ def _read(body: bytes, manifest: Manifest) -> tuple[NDArray[np.float32], bool]:
         InputError: If a value is not finite or does not fit.
     """
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Refused(400, "the body is not JSON; see KServe's protocol v1") from None
+        document = json.loads(body, object_pairs_hook=without_repeats)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is not JSON ({why(error)}); see KServe's protocol v1") from None
     if not isinstance(document, dict) or ("instances" in document) == ("inputs" in document):
         raise Refused(400, "the request must have `instances`, a list of samples, or `inputs`, a list for each input")
     names = [each.name for each in manifest.input.named] or [manifest.input.name]
@@ -78,8 +79,8 @@ def _stacked(instances: Sequence[Any], names: Sequence[str]) -> dict[str, NDArra
             raise Refused(400, f"each of the instances must be an object of {', '.join(names)}")
         return {names[0]: _array(instances, names[0])}
     keys = list(instances[0])
-    if any(list(each) != keys for each in instances):
-        raise Refused(400, "the instances must have the same inputs in the same order")
+    if any(set(each) != set(keys) for each in instances):
+        raise Refused(400, "the instances must have the same inputs")
     return {str(name): _array([each[name] for each in instances], str(name)) for name in keys}
 
 

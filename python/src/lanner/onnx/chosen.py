@@ -16,13 +16,14 @@ from lanner.onnx.selection import broadcast
 _Value: TypeAlias = "Wire | NDArray[np.generic]"
 
 
-def choose(graph: GraphBuilder, given: Sequence[object], bound: Callable[[], float]) -> Wire | None:
+def choose(graph: GraphBuilder, given: Sequence[object], bound: Callable[[float], float | None]) -> Wire | None:
     """Lower ``Where`` of a private bit: shapes are those of the node; None where it is no such choice.
 
     Args:
         graph: Where nodes are added.
         given: The condition and what stands where it holds and where it does not.
-        bound: How far below 0 the mask of these scores must be.
+        bound: How far below 0 the mask of these scores must be, given the largest number that hides them; None where
+            that number is one of the network's own.
     """
     bits, *both = given
     if not isinstance(bits, Bits) or any(not isinstance(value, Wire | np.ndarray) for value in both):
@@ -37,8 +38,10 @@ def choose(graph: GraphBuilder, given: Sequence[object], bound: Callable[[], flo
     shape = np.broadcast_shapes(*(value.shape for value in (bits.source, first, second)))
     holds = bits.pair.astype(np.bool_)
     for hidden, kept, where in ((first, second, holds), (second, first, ~holds)):
-        if isinstance(hidden, np.ndarray) and isinstance(kept, Wire) and bool((hidden <= -MASKING).all()):
-            mask = Bits(bits.source, np.where(where, -np.inf, 0.0)).materialised(graph, bound())
+        if not (isinstance(hidden, np.ndarray) and isinstance(kept, Wire) and bool((hidden <= -MASKING).all())):
+            continue
+        if (least := bound(float(hidden.max()))) is not None:
+            mask = Bits(bits.source, np.where(where, -np.inf, 0.0)).materialised(graph, least)
             return graph.add(broadcast(graph, kept, shape), broadcast(graph, mask, shape))
     chosen = broadcast(graph, Bits(bits.source, holds.astype(np.float32)).materialised(graph), shape)
     return _sum(graph, graph.multiply(chosen, _difference(graph, first, second, shape)), second, shape)

@@ -89,18 +89,25 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     kind = info.type.tensor_type.elem_type
     if info.type.WhichOneof("value") != "tensor_type" or kind not in _DATATYPES:
         raise _of_another_type(info, proto.graph)
-    shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
-    named = NamedInput(info.name, _DATATYPES[kind], shape)
-    if len(shape) == 1 and leads_to_trees(info.name, proto.graph):
-        rows = _rows(info.name, shape[0], frame)
-        columns = tuple(Column.of(rows[:, index]) for index in range(shape[0]))
-        return Entry(replace(named, columns=columns), batch, batched, rows)
+    if leads_to_trees(info.name, proto.graph):
+        shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
+        if len(shape) == 1:
+            rows = _rows(info.name, shape[0], frame)
+            columns = tuple(Column.of(rows[:, index]) for index in range(shape[0]))
+            return Entry(NamedInput(info.name, _DATATYPES[kind], shape, columns=columns), batch, batched, rows)
+    # The samples of an only input may be an array without a name.
+    largest = frame.largest.get(info.name, frame.largest.get("") if alone else None)
+    choices = None
     if kind != onnx.TensorProto.FLOAT:
-        named = replace(named, choices=_choices(info.name, proto, frame, kind == onnx.TensorProto.BOOL))
-        if named.choices is None:
+        choices = _choices(info.name, proto, largest or 0.0, kind == onnx.TensorProto.BOOL)
+        if choices is None:
             _check_whole(info, proto.graph)
-    if named.choices is None and not alone:
-        named = replace(named, factor=factor_for(frame.largest.get(info.name, 1.0)))
+    looked_up = choices is not None and choices > 2
+    shape, batch, batched = sample_shape(info, proto.graph, frame, alone, looked_up=looked_up)
+    named = NamedInput(info.name, _DATATYPES[kind], shape, choices)
+    # A range that the owner states is that of every number as it is given.
+    if named.choices is None and not alone and not frame.ranged:
+        named = replace(named, factor=factor_for(1.0 if largest is None else largest))
     return Entry(named, batch, batched)
 
 
@@ -113,9 +120,11 @@ def _rows(name: str, count: int, frame: Frame) -> NDArray[np.float32]:
 
 
 def sample_shape(
-    info: onnx.ValueInfoProto, graph: onnx.GraphProto, frame: Frame, alone: bool
+    info: onnx.ValueInfoProto, graph: onnx.GraphProto, frame: Frame, alone: bool, *, looked_up: bool = False
 ) -> tuple[tuple[int, ...], int, bool]:
     """The shape of one sample, the axis of samples, and whether that is symbolic.
+
+    A sample may be one index that is looked up, as of a user or a thing, and is then of shape ().
 
     Raises:
         ModelError: If a size is open, or there is no axis of samples.
@@ -124,18 +133,22 @@ def sample_shape(
     sizes = [side.dim_value if side.HasField("dim_value") and side.dim_value > 0 else None for side in sides]
     batch = _batch_axis(info, sizes, graph, alone)
     sample = [size for axis, size in enumerate(sizes) if axis != batch]
-    if batch is not None and sample and None not in sample:
+    one_index = looked_up and sizes == [None]
+    if batch is not None and (sample or one_index) and None not in sample:
         return tuple(size for size in sample if size is not None), batch, sizes[batch] is None
     shown = ", ".join(side.dim_param or str(side.dim_value or "?") for side in sides)
     if batch is not None and sample:
         what, fix = f"the input has shape ({shown})", f"give its sizes, as in {open_sizes(info, batch, frame.samples)}"
     elif len(sides) <= 1:
         what = f"the input has shape ({shown}), and nothing in it is a sample's"
-        fix = f"make it a constant, as in --fix {info.name}=VALUE, or export it with a batch axis first"
+        fix = f"make it a constant, as in --fix {info.name}=VALUE, or export it with a batch axis first and one behind"
     else:
         what, fix = f"the input has shape ({shown})", "export it with a batch axis first, symbolic or 1"
         if not alone:
             fix += f", or make it a constant, as in --fix {info.name}=F.npy"
+            if None not in sizes:
+                one = "x".join(map(str, [1, *sizes[1:]]))
+                fix = f"say what one sample is, as in --shape {info.name}={one}, or {fix}"
     raise ModelError(what, where=f"input {info.name}", fix=fix)
 
 
@@ -172,7 +185,7 @@ def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Look
             whole = graph.slice(graph.input, (range(part.start, part.stop),))
             coded = graph.reshape(whole, named.coded_shape)
             parts[named.name] = graph.scale(coded, 1.0 / named.factor)
-    values = {entry.named.name: _value(entry, parts[entry.named.name]) for entry in entries}
+    values = {entry.named.name: _value(graph, entry, parts[entry.named.name]) for entry in entries}
     places = parts_of([entry.named for entry in entries])
     tables = {
         named.name: table_of(graph.input, part.start, named.columns, entry.rows)
@@ -188,22 +201,22 @@ def is_plain(entries: Sequence[Entry]) -> bool:
     return len(entries) == 1 and named.choices is None and named.datatype == "FP32" and named.columns is None
 
 
-def _value(entry: Entry, part: Wire) -> Wire | Lookup:
+def _value(graph: GraphBuilder, entry: Entry, part: Wire) -> Wire | Lookup:
     named, source = entry.named, replace(part, batch=entry.batch)
     if named.choices is None:
         return source
     kind = helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, named.datatype))
-    return of_input(source, named.shape, named.choices, kind)
+    return of_input(graph, source, named.shape, named.choices, kind)
 
 
-def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) -> int | None:
+def _choices(name: str, proto: onnx.ModelProto, largest: float, of_truth: bool) -> int | None:
     """How many values an element may have, None where it is a number.
 
     They are the rows of the smallest table that it is looked up in. Where it is compared, or what is computed of it is
     looked up, they reach to the largest number that it is compared with, to the largest of the samples and to the rows
-    of that table, and are two at least.
+    of that table, and are two at least. `largest` is the largest of the samples.
     """
-    if of_truth or is_mask(name, proto.graph):
+    if of_truth or (largest <= 1 and is_mask(name, proto.graph)):
         return 2
     constants = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
     rows, asked = set[int](), set[int]()
@@ -217,7 +230,7 @@ def _choices(name: str, proto: onnx.ModelProto, frame: Frame, of_truth: bool) ->
             asked |= {2, *_compared(node, constants)}
     if rows or not asked:
         return min(rows, default=None)
-    return max(*asked, int(frame.largest.get(name, 0)) + 1)
+    return max(*asked, int(largest) + 1)
 
 
 def _readers(name: str, graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto, str, bool]]:
@@ -257,12 +270,12 @@ _MOST_CHOICES = 1 << 20
 def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     """Check that integers are computed with as numbers are, up to where they are cast to floats.
 
-    What casts them to other integers changes none of them, and hands them on.
+    What casts them to integers that hold them all changes none of them, and hands them on.
 
     Raises:
-        UnsupportedOpError: Naming the first operator that rounds, or asks for something else than numbers.
+        UnsupportedOpError: Naming the first operator that rounds, wraps, or asks for something else than numbers.
     """
-    whole = {info.name}
+    whole, grown = {info.name}, set[str]()
     for node in graph.node:
         if not whole.intersection(node.input) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
             continue
@@ -270,10 +283,27 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
         wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in _ARITHMETIC
         if wraps or node.op_type not in (*_OF_NUMBERS, *_ARITHMETIC) or node.domain not in ("", "ai.onnx"):
             raise _of_another_type(info, graph, node)
+        if node.op_type in _ARITHMETIC or grown.intersection(node.input):
+            grown.update(node.output)
         if node.op_type == "Cast":
+            _check_holds(node, info.type.tensor_type.elem_type, grown=bool(grown.intersection(node.input)))
             node.op_type = "Identity"
             del node.attribute[:]
         whole.update(node.output)
+
+
+def _check_holds(cast: onnx.NodeProto, kind: int, *, grown: bool) -> None:
+    """Check that a cast of integers of a type, or of what sums and products make of them, wraps none.
+
+    Raises:
+        UnsupportedOpError: If the type that it casts to is too narrow.
+    """
+    to = next((entry.i for entry in cast.attribute if entry.name == "to"), 0)
+    given, made = (helper.tensor_dtype_to_np_dtype(each) for each in (kind, to))
+    if to not in _WIDE and (grown or not np.can_cast(given, made)):
+        raise Node(cast, []).unsupported(
+            "to", f"is {made}, which wraps integers that it does not hold", "cast the input to int32, int64 or floats"
+        )
 
 
 #: Operators that make of whole numbers what they make of the same numbers as floats.

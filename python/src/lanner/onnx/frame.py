@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,6 +33,7 @@ class Frame:
         gains: What outputs' values are multiplied with, by the output's name.
         arrays: The calibration's arrays by input, the one array's under ``""``, for what columns of tables are.
         bounds: How far below 0 a private mask must be that is added to a tensor, by the tensor's name.
+        ranged: Whether the owner says which values inputs may have, which then are taken as they are.
     """
 
     sizes: Sizes = field(default_factory=dict)
@@ -42,6 +44,7 @@ class Frame:
     gains: Mapping[str, float] = field(default_factory=dict)
     arrays: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     bounds: Mapping[str, float] = field(default_factory=dict)
+    ranged: bool = False
 
     @classmethod
     def of(
@@ -85,7 +88,7 @@ def read_sizes(given: str | Sequence[str] | Sizes | None) -> dict[str, int | tup
         return {}
     if isinstance(given, Mapping):
         return {str(name): _size(str(name), size) for name, size in given.items()}
-    texts = [given] if isinstance(given, str) else given
+    texts = _texts(given, "--shape", _WRITTEN)
     pairs = (_pair(part) for text in texts for part in text.split(","))
     return {name: _size(name, size) for name, size in pairs}
 
@@ -102,16 +105,41 @@ def read_fixed(
     if given is None:
         return {}
     if isinstance(given, Mapping):
-        return {str(name): np.asarray(value) for name, value in given.items()}
+        return {str(name): _constant(str(name), value) for name, value in given.items()}
     found: dict[str, NDArray[np.generic] | str] = {}
-    for text in [given] if isinstance(given, str) else given:
+    for text in _texts(given, "--fix", _FIXED):
         name, sign, value = text.partition("=")
         if not sign or not name or not value:
-            raise MisuseError(
-                f"{text!r} is not NAME=VALUE", where="--fix", fix="write --fix sr=16000 or --fix sr=F.npy"
-            )
+            raise MisuseError(f"{text!r} is not NAME=VALUE", where="--fix", fix=_FIXED)
         found[name] = _loaded(Path(value)) if value.endswith(".npy") else value
     return found
+
+
+_FIXED = "write --fix sr=16000 or --fix sr=F.npy"
+
+
+def _texts(given: object, option: str, fix: str) -> list[str]:
+    """An option's texts, of which it may have one or several.
+
+    Raises:
+        MisuseError: If it is something else.
+    """
+    texts = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
+    if not isinstance(given, Iterable) or not all(isinstance(text, str) for text in texts):
+        raise MisuseError(f"{given!r} is no text, and no list of texts", where=option, fix=fix)
+    return texts
+
+
+def _constant(name: str, value: ArrayLike) -> NDArray[np.generic] | str:
+    if isinstance(value, str):
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        raise MisuseError(f"the constant of input {name} is no array of numbers", where="--fix", fix="give such")
+    return array
 
 
 def _loaded(path: Path) -> NDArray[np.generic]:
@@ -125,7 +153,7 @@ def _loaded(path: Path) -> NDArray[np.generic]:
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     if given is None:
         return ()
-    names = given.split(",") if isinstance(given, str) else list(given)
+    names = given.split(",") if isinstance(given, str) else _texts(given, "--output-name", "write --output-name a,b")
     if not all(names):
         raise MisuseError(f"{given!r} has an empty name", where="--output-name", fix="write --output-name a,b")
     return tuple(dict.fromkeys(names))
@@ -143,7 +171,8 @@ def _size(name: str, given: object) -> int | tuple[int, ...]:
     if isinstance(given, Sequence) and not isinstance(given, str):
         sides = given
     try:
-        sizes = tuple(int(side) for side in sides)
+        # A size that is no text must be whole.
+        sizes = tuple(int(side) if isinstance(side, str) else operator.index(side) for side in sides)
     except (TypeError, ValueError):
         sizes = ()
     if not sizes or min(sizes) < 1:

@@ -72,29 +72,40 @@ def _is_cubic(graph: GraphBuilder, x: Wire, inner: Wire) -> bool:
     if made.operator == "Add":
         for first, second in (made.inputs, made.inputs[::-1]):
             line, cube = _scaled(graph, first), _scaled(graph, second)
-            if _same(graph, line.of, x) and _is_power(graph, cube.of, x, 3):
-                return _near(whole.factor * line.factor, slope) and _near(cube.factor / line.factor, curve)
+            factor = _factor_of_power(graph, cube.of, x, 3)
+            if _same(graph, line.of, x) and factor is not None:
+                return _near(whole.factor * line.factor, slope) and _near(cube.factor * factor / line.factor, curve)
     if made.operator == "Mul":
         for first, second in (made.inputs, made.inputs[::-1]):
             line, rest = _scaled(graph, first), graph.made(second)
             if _same(graph, line.of, x) and rest is not None and rest.operator == "AddConstant" and rest.constant:
                 square = _scaled(graph, rest.inputs[0])
                 near = _near(whole.factor * line.factor * rest.constant, slope)
-                return near and _near(square.factor / rest.constant, curve) and _is_power(graph, square.of, x, 2)
+                factor = _factor_of_power(graph, square.of, x, 2)
+                return near and factor is not None and _near(square.factor * factor / rest.constant, curve)
     return False
 
 
-def _is_power(graph: GraphBuilder, value: Wire, x: Wire, exponent: int) -> bool:
-    made = graph.made(value)
+def _factor_of_power(graph: GraphBuilder, value: Wire, x: Wire, exponent: int) -> float | None:
+    """The constant that a wire is times that power of x, wherever exporters put it; None where it is no such."""
+    scaled = _scaled(graph, value)
+    if exponent == 1:
+        return scaled.factor if _same(graph, scaled.of, x) else None
+    made = graph.made(scaled.of)
     if made is None:
-        return False
-    if exponent == 2:
-        return made.operator == "Square" and _same(graph, made.inputs[0], x)
-    base = graph.argument(value, "Power")
+        return None
+    if made.operator == "Square" and exponent % 2 == 0:
+        root = _factor_of_power(graph, made.inputs[0], x, exponent // 2)
+        return None if root is None else scaled.factor * root**2
+    base = graph.argument(scaled.of, "Power")
     if base is not None:
-        return _same(graph, base, x) and made.attributes["Power"] == {"exponent": float(exponent)}
-    pairs = (made.inputs, made.inputs[::-1]) if made.operator == "Mul" else ()
-    return any(_same(graph, one, x) and _is_power(graph, other, x, exponent - 1) for one, other in pairs)
+        power = made.attributes["Power"] == {"exponent": float(exponent)} and _same(graph, base, x)
+        return scaled.factor if power else None
+    for one, other in (made.inputs, made.inputs[::-1]) if made.operator == "Mul" else ():
+        first, rest = _factor_of_power(graph, one, x, 1), _factor_of_power(graph, other, x, exponent - 1)
+        if first is not None and rest is not None:
+            return scaled.factor * first * rest
+    return None
 
 
 def _scaled(graph: GraphBuilder, x: Wire) -> _Scaled:

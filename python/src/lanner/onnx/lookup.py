@@ -97,15 +97,19 @@ class Indices:
             return None
         # The choices are one more axis in front.
         ones = (1,) * (len(self.shape) + 1)
-        every = self.table.reshape(len(self.table), *ones, *self.table.shape[1:])
-        value = _folded(node, inputs, index, every, opsets)
+        tables = [each._with_axes(ones) if isinstance(each, Indices) else each for each in inputs]
+        value = _folded(node, tables, opsets)
         if value is None or value.shape[: len(ones) + 1] != (len(self.table), *ones):
             return None
         return replace(self, table=value.reshape(len(self.table), *value.shape[len(ones) + 1 :]))
 
+    def _with_axes(self, ones: tuple[int, ...]) -> NDArray[np.generic]:
+        """The table with axes between the choices and what they stand for."""
+        return self.table.reshape(len(self.table), *ones, *self.table.shape[1:])
+
     def gathered(self, data: object) -> Indices | None:
         """The rows of a constant, in the place of their numbers."""
-        if not isinstance(data, np.ndarray) or self.table.ndim != 1 or self.table.dtype.kind not in "iu":
+        if not isinstance(data, np.ndarray) or self.table.dtype.kind not in "iu":
             return None
         asked = self.table.astype(np.int64)
         places = np.where(asked < 0, asked + len(data), asked)
@@ -118,7 +122,7 @@ class Indices:
     ) -> Indices | None:
         """The same elements in another shape: axes behind the indices are of what is looked up."""
         places = np.arange(self.stand_in.size).reshape(1, *self.stand_in.shape)
-        moved = _folded(node, inputs, 0, places, opsets)
+        moved = _folded(node, [places, *inputs[1:]], opsets)
         if moved is None or moved.shape[:1] != (1,) or not np.array_equal(moved.ravel(), places.ravel()):
             return None
         if moved.shape[1 : 1 + len(self.shape)] == self.shape:
@@ -179,6 +183,12 @@ class Bits:
         low = pair <= -MASKING
         return bool(low.any() and (low | (pair == 0)).all())
 
+    @property
+    def largest_of_mask(self) -> float:
+        """The largest of the numbers that take elements away, where it `masks`."""
+        pair = self.pair.astype(np.float64)
+        return float(pair[pair <= -MASKING].max())
+
     def follow(
         self,
         node: Node,
@@ -196,7 +206,7 @@ class Bits:
         arrays = [value for value in inputs if isinstance(value, np.ndarray)]
         if node.operator not in _ELEMENTWISE or any(value.ndim > rank for value in arrays):
             return None
-        value = _folded(node, inputs, index, self.pair, opsets)
+        value = _folded(node, [value.pair if isinstance(value, Bits) else value for value in inputs], opsets)
         if value is None or value.ndim != rank + 1 or len(value) != 2 or value.shape[1 + self.source.batch] != 1:
             return None
         shape = tuple(side for axis, side in enumerate(value.shape[1:]) if axis != self.source.batch)
@@ -209,11 +219,15 @@ class Bits:
 Lookup: TypeAlias = Indices | Bits
 
 
-def of_input(source: Wire, shape: tuple[int, ...], choices: int, kind: np.dtype[np.generic]) -> Lookup:
+def of_input(
+    graph: GraphBuilder, source: Wire, shape: tuple[int, ...], choices: int, kind: np.dtype[np.generic]
+) -> Lookup:
     """An input's indices themselves."""
     if choices == 2:
         return Bits(source, np.arange(2).astype(kind).reshape(2, *(1,) * (len(shape) + 1)))
-    return Indices(source, shape, np.arange(choices).astype(kind))
+    # Of one choice the row is a 1, and has no axis of its own yet.
+    rows = source if choices > 1 else replace(graph.reshape(source.plain(), (*shape, 1)), batch=source.batch)
+    return Indices(rows, shape, np.arange(choices).astype(kind))
 
 
 def follow(
@@ -223,7 +237,7 @@ def follow(
 
     Args:
         node: The operator.
-        inputs: What it reads: constants, and one `Lookup`.
+        inputs: What it reads: constants, and a `Lookup`, or several of the same elements.
         opsets: What its file means by operators.
         graph: Where nodes that move bits are added.
 
@@ -232,10 +246,19 @@ def follow(
     """
     found = [(index, value) for index, value in enumerate(inputs) if isinstance(value, Indices | Bits)]
     constants = all(value is None or isinstance(value, np.ndarray | Indices | Bits) for value in inputs)
-    if len(found) != 1 or not constants or node.proto.domain not in ("", "ai.onnx"):
+    if not found or not constants or node.proto.domain not in ("", "ai.onnx"):
         return None
     index, lookup = found[0]
+    if any(not _alike(lookup, other) for _, other in found[1:]) or (found[1:] and node.operator not in _ELEMENTWISE):
+        return None
     return lookup.follow(node, inputs, index, opsets, graph)
+
+
+def _alike(one: Lookup, other: Lookup) -> bool:
+    """Whether both are functions of the same elements, place by place."""
+    if isinstance(one, Indices) and isinstance(other, Indices):
+        return one.source == other.source and one.shape == other.shape and one.table.ndim == other.table.ndim
+    return isinstance(one, Bits) and isinstance(other, Bits) and one.source == other.source
 
 
 def moves(node: Node, inputs: Sequence[object]) -> Bits | None:
@@ -253,21 +276,16 @@ def moved_pair(
     if bits.pair.size == 2:
         return bits.pair.reshape(2, *(1,) * rank)
     whole = np.broadcast_to(bits.pair, (2, *bits.source.with_batch(1)))
-    each = [_folded(node, [half, *others], 0, half, opsets) for half in whole]
+    each = [_folded(node, [half, *others], opsets) for half in whole]
     low, high = each
     return None if low is None or high is None else np.stack([low, high])
 
 
 def _folded(
-    node: Node,
-    inputs: Sequence[object],
-    index: int,
-    known: NDArray[np.generic],
-    opsets: Sequence[onnx.OperatorSetIdProto],
+    node: Node, inputs: Sequence[object], opsets: Sequence[onnx.OperatorSetIdProto]
 ) -> NDArray[np.generic] | None:
-    """The operator's output where its input `index` is known."""
-    values = [known if place == index else value for place, value in enumerate(inputs)]
-    folded: Mapping[str, NDArray[np.generic]] | None = fold(Node(node.proto, values), opsets)  # type: ignore[arg-type]
+    """The operator's output where its inputs are known."""
+    folded: Mapping[str, NDArray[np.generic]] | None = fold(Node(node.proto, inputs), opsets)  # type: ignore[arg-type]
     return None if folded is None else folded[next(filter(None, node.proto.output))]
 
 

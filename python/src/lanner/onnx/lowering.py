@@ -26,6 +26,7 @@ from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.entries import Entry, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
+from lanner.onnx.hiding import hides
 from lanner.onnx.infinite import Origins
 from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves
 from lanner.onnx.node import Node, NotFiniteError
@@ -264,11 +265,14 @@ class _Walk:
         self.masked: list[str] = []
         self._frame = frame
         self._shapes = InferredShapes(proto)
+        self._shown: set[str] = set()
         self._origins = Origins()
         self._batch_size = BatchSize(proto.opset_import, free=not _has_one_sample(proto.graph, values))
 
     def lower_to(self, end: End, wanted: str | None) -> None:
         """Lower what the scores depend on, and check what is behind them, of which the owner wants such an output."""
+        if len(self._frame.outputs) > 1 or self._tells_numbers(end, wanted):
+            self._shown.add(end.scores)
         for proto in _ancestors(self.proto.graph.node, end.scores):
             # Outputs share nodes.
             if not all(name in self.values for name in filter(None, proto.output)):
@@ -277,6 +281,11 @@ class _Walk:
             # A classifier's scores are an output of the end itself.
             if end.scores not in proto.output:
                 self._end(Node(proto, []), end.scores, wanted)
+
+    def _tells_numbers(self, end: End, wanted: str | None) -> bool:
+        """Whether the client learns the scores themselves, as of a regression or a map where nothing is chosen."""
+        shape = self._shapes.shapes.get(end.scores, ())
+        return wanted in ("value", "logits") or (wanted is None and (len(shape) != 2 or shape[1] == 1))
 
     def wire(self, name: str) -> Wire:
         """The value of a tensor that depends on the input.
@@ -435,7 +444,9 @@ class _Walk:
         both = [self._materialised(name, value) for name, value in zip(names, given[1:], strict=True)]
         scores = next((name for name, value in zip(names, both, strict=True) if isinstance(value, Wire)), condition)
 
-        def bound() -> float:
+        def bound(least: float) -> float | None:
+            if not hides(self.proto.graph, node.proto.output[0], least, self._shown):
+                return None
             self.masked.append(scores)
             return self._frame.bounds.get(scores, _BOUND)
 
@@ -461,7 +472,11 @@ class _Walk:
 
     def _bound(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None]) -> float | None:
         """How far below 0 a private mask must be that a node adds to scores; None where it adds none."""
-        if proto.op_type != "Add" or not any(isinstance(value, Bits) and value.masks for value in given):
+        masks = [value for value in given if isinstance(value, Bits) and value.masks]
+        if proto.op_type != "Add" or not masks:
+            return None
+        largest = max(mask.largest_of_mask for mask in masks)
+        if not hides(self.proto.graph, proto.output[0], largest, self._shown):
             return None
         scores = next((name for name, value in zip(proto.input, given, strict=True) if isinstance(value, Wire)), None)
         if scores is None:

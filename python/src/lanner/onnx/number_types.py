@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -75,7 +77,10 @@ def _take_as_floats(graph: onnx.GraphProto, entry: onnx.ValueInfoProto) -> None:
 
 
 def is_mask(name: str, graph: onnx.GraphProto) -> bool:
-    """Whether an input, or what is a function of each of its elements, is multiplied by a number that masks."""
+    """Whether an input, or what is a function of each of its elements, is a mask's bit.
+
+    It is multiplied by a number that masks, or is made floats, and those are asked for their truth.
+    """
     held = {tensor.name: tensor for tensor in graph.initializer} | constant_nodes(graph)
     seen, pending = {name}, [name]
     while pending:
@@ -85,6 +90,8 @@ def is_mask(name: str, graph: onnx.GraphProto) -> bool:
                 continue
             others = [numpy_helper.to_array(held[other]) for other in node.input if other in held]
             if node.op_type == "Mul" and any(each.size == 1 and each.min() <= -MASKING for each in others):
+                return True
+            if read != name and _casts_to(node, (TensorProto.BOOL,)):
                 return True
             moves = node.op_type in (*_MOVEMENTS, "Cast", "Expand") and read == node.input[0]
             if moves or (node.op_type in ("Sub", "Add", "Mul") and others):
@@ -98,8 +105,12 @@ MASKING = 1000.0
 
 
 def _casts_to_float(node: onnx.NodeProto) -> bool:
+    return _casts_to(node, FLOATS)
+
+
+def _casts_to(node: onnx.NodeProto, kinds: Sequence[int]) -> bool:
     return node.op_type == "Cast" and any(
-        attribute.name == "to" and helper.get_attribute_value(attribute) in FLOATS for attribute in node.attribute
+        attribute.name == "to" and helper.get_attribute_value(attribute) in kinds for attribute in node.attribute
     )
 
 

@@ -1,0 +1,59 @@
+"""Whether a number far below 0 hides a score, so that a smaller one hides it as well, or is a number of its own.
+
+A file that hides scores adds -1e4 or -3.4e38 to them, or puts it in their place, in front of a softmax or a maximum,
+where nothing of it is left. A network of prices may add -5000 where a private bit is set: that is a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import onnx
+
+from lanner.onnx.number_types import MASKING
+
+#: Operators that make the same of all numbers far below the others.
+_ENDS = frozenset(
+    (
+        *("Softmax", "LogSoftmax", "Hardmax", "ReduceLogSumExp", "Exp", "ArgMax", "TopK"),
+        *("ReduceMax", "Max", "MaxPool", "GlobalMaxPool", "Relu", "Sigmoid", "HardSigmoid", "Tanh", "Softplus", "Clip"),
+    )
+)
+
+#: Operators that add elements up, or weigh them: of these numbers something is left.
+_SUMS = frozenset(
+    (
+        *("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "CumSum", "Sum", "Mean"),
+        *("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "AveragePool", "GlobalAveragePool"),
+        *("LayerNormalization", "BatchNormalization", "InstanceNormalization", "Abs", "Neg", "Pow", "ReduceMin", "Min"),
+    )
+)
+
+#: No number of a network's own is so far below 0.
+_SURELY = 1e8
+
+
+def hides(graph: onnx.GraphProto, name: str, least: float, results: Container[str]) -> bool:
+    """Whether a number in a tensor hides what is in its place.
+
+    Args:
+        graph: The file's graph.
+        name: The tensor.
+        least: The number, far below 0.
+        results: Tensors whose elements the client learns as numbers.
+    """
+    if least > -MASKING:
+        return False
+    seen, pending = {name}, [name]
+    while pending:
+        read = pending.pop()
+        if read in results and least > -_SURELY:
+            return False
+        for node in graph.node:
+            if read not in node.input or node.op_type in _ENDS:
+                continue
+            if node.op_type in _SUMS:
+                return False
+            pending += [output for output in node.output if output not in seen]
+            seen.update(node.output)
+    return True
