@@ -112,7 +112,7 @@ def read_limits(options: argparse.Namespace) -> LimitKeywords:
 
 
 #: The options that decide what of an ONNX file is accepted.
-ACCEPTING = ("output", "output_name", "shape", "fix")
+ACCEPTING = ("output", "output_name", "shape", "fix", "columns")
 
 
 def add_accepting_options(parser: argparse.ArgumentParser) -> None:
