@@ -24,7 +24,7 @@ from lanner.files import check_file, why
 from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
 from lanner.columns import Beyond
-from lanner.named import Given, NamedInput, encode_inputs, only_table, parts_of
+from lanner.named import Given, NamedInput, encode_inputs, only_table, parts_of, tables_of
 from lanner.rows import HEADER_FIXES, NoNumbersError, TextError, read_rows
 from lanner.tables import Notes, read_csv, read_objects
 from lanner.wording import counted
@@ -286,7 +286,7 @@ def as_batch(
 
 
 def _check_finite(values: Arrays, entry: InputDescription, where: str) -> None:
-    tables = {each.name for each in entry.named if each.columns is not None}
+    tables = tables_of(entry.named)
     by_name = values.items() if isinstance(values, Mapping) else [("", values)]
     for name, array in by_name:
         finite = np.isfinite(array)

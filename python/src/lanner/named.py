@@ -230,6 +230,11 @@ def encode_inputs(
     return np.concatenate(coded, axis=1)
 
 
+def tables_of(inputs: Sequence[NamedInput]) -> frozenset[str]:
+    """The names of the inputs that are tables."""
+    return frozenset(entry.name for entry in inputs if entry.columns is not None)
+
+
 def only_table(inputs: Sequence[NamedInput]) -> NamedInput | None:
     """The one input of a file whose only input is a table."""
     return inputs[0] if len(inputs) == 1 and inputs[0].columns is not None else None
