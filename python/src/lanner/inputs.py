@@ -19,11 +19,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lanner.columns import Beyond
 from lanner.errors import InputError
 from lanner.files import check_file, why
 from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
-from lanner.columns import Beyond
 from lanner.named import Given, NamedInput, encode_inputs, only_table, parts_of, tables_of
 from lanner.rows import HEADER_FIXES, NoNumbersError, TextError, read_rows
 from lanner.tables import Notes, read_csv, read_objects

@@ -24,7 +24,6 @@ from lanner.named import NamedInput, NamedOutput
 from lanner.network import LOOPBACK, Network, read_network
 from lanner.option import Flag, Option, declared, document_of
 from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
-from lanner.stated_columns import StatedColumns
 from lanner.tracing import Tracer
 
 _MODES: list[dict[str, Any]] = json.loads(_native.modes())
@@ -151,7 +150,7 @@ class CompileKeywords(TypedDict, total=False):
         ),
     ]
     columns: Annotated[
-        StatedColumns | None,
+        str | Path | Sequence[str | Mapping[str, object]] | None,
         Option(
             'The columns of the table that a model of trees reads, in its order: names, ``"age,sex"`` or a list, '
             'objects ``{"name": "sex", "missing": True, "categories": ["no", "yes"]}``, or the path of a ``.csv`` file '

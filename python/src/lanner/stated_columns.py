@@ -13,7 +13,7 @@ from lanner.errors import MisuseError
 from lanner.files import check_file, why
 
 #: Columns as the option has them: text, a path, or a list of names or of objects.
-StatedColumns: TypeAlias = "str | Path | Sequence[str | Mapping[str, object]]"
+StatedColumns: TypeAlias = str | Path | Sequence[str | Mapping[str, object]]
 
 #: The most bytes of a name or of a category, and the most categories of a column; the native module has them, too.
 MOST_BYTES, MOST_CATEGORIES = 256, 4096

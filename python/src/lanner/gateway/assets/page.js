@@ -127,7 +127,7 @@ function filledRow() {
       if (!columns[place].missing) throw lacks();
       return null;
     }
-    if (!NUMBER.test(text)) throw lacks();
+    if (!NUMBER.test(text) || !Number.isFinite(Number(text))) throw lacks();
     return Number(text);
   });
   return JSON.stringify([row]);
