@@ -72,7 +72,9 @@ impl Column {
         const FAR: i64 = 1 << 53;
         let least = if self.missing { 2 } else { 0 };
         let texts = self.categories.as_ref().is_none_or(|texts| {
-            (1..=MOST_CATEGORIES).contains(&texts.len()) && texts.iter().all(is_text) && are_distinct(texts.iter())
+            (1..=MOST_CATEGORIES).contains(&texts.len())
+                && texts.iter().all(is_text)
+                && are_distinct(texts.iter())
         });
         texts
             && self.name.as_ref().is_none_or(is_text)

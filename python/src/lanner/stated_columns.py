@@ -38,7 +38,7 @@ def read_columns(given: StatedColumns | None) -> tuple[StatedColumn, ...]:
         suffix = Path(given).suffix.lower()
         if isinstance(given, Path) or suffix in (".csv", ".json"):
             return _of_file(Path(given), suffix)
-        return _distinct([StatedColumn(name.strip()) for name in given.split(",")], _OPTION)
+        return check_stated([StatedColumn(name.strip()) for name in given.split(",")], _OPTION)
     if not isinstance(given, Sequence):
         raise MisuseError(f"a {type(given).__name__} is no list of columns", where=_OPTION, fix=_FIX)
     return _listed(given, _OPTION)
@@ -60,7 +60,7 @@ def _of_file(path: Path, suffix: str) -> tuple[StatedColumn, ...]:
 
 
 def _listed(given: Sequence[object], where: str) -> tuple[StatedColumn, ...]:
-    return _distinct([_column(each, place, where) for place, each in enumerate(given, 1)], where)
+    return check_stated([_column(each, place, where) for place, each in enumerate(given, 1)], where)
 
 
 def _column(given: object, place: int, where: str) -> StatedColumn:
@@ -85,8 +85,12 @@ def _column(given: object, place: int, where: str) -> StatedColumn:
     return StatedColumn(name, missing, tuple(categories))
 
 
-def _distinct(columns: Sequence[StatedColumn], where: str) -> tuple[StatedColumn, ...]:
-    """The columns, whose names and categories are bounded and no two alike."""
+def check_stated(columns: Sequence[StatedColumn], where: str) -> tuple[StatedColumn, ...]:
+    """The columns, whose names and categories are bounded and no two alike.
+
+    Raises:
+        MisuseError: If they are not; `where` says who states them.
+    """
     _check_texts([column.name for column in columns], "column", "", where)
     for column in columns:
         if column.categories is None:

@@ -197,7 +197,7 @@ def _frame(given: object) -> dict[Any, Any] | None:
     names = list(frame.columns)
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"column {twice} is there twice", fix="give each column once")
+        raise InputError(f"column {twice} of the data frame is there twice", fix="give each column once")
     return {name: frame[name] for name in names}
 
 

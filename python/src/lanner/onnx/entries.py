@@ -22,6 +22,7 @@ from lanner.onnx.node import Node
 from lanner.onnx.number_types import INTEGERS, is_mask
 from lanner.onnx.opaque import InferredShapes
 from lanner.onnx.trees.table import Table, leads_to_trees, table_of
+from lanner.stated_columns import check_stated
 
 #: The name of the vector that several inputs are parts of.
 _VECTOR = "inputs"
@@ -119,8 +120,8 @@ def check_columns(entries: Sequence[Entry], frame: Frame) -> None:
 
 
 def _stated(name: str, count: int, frame: Frame) -> Sequence[StatedColumn | None]:
-    """What the owner says of each of so many columns."""
-    if not frame.columns:
+    """What the owner says of each of so many columns; a data frame says it of those that it has."""
+    if not frame.needs_table and len(frame.columns) != count:
         return [None] * count
     if len(frame.columns) != count:
         raise MisuseError(
@@ -128,7 +129,7 @@ def _stated(name: str, count: int, frame: Frame) -> Sequence[StatedColumn | None
             where="--columns",
             fix="name every column, in the order of the model's input",
         )
-    return frame.columns
+    return check_stated(frame.columns, "--columns" if frame.needs_table else "calibration")
 
 
 def _rows(name: str, count: int, frame: Frame) -> NDArray[np.float32]:
