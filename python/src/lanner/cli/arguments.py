@@ -30,7 +30,7 @@ def add_csv_option(parser: argparse.ArgumentParser) -> None:
         "--csv-header",
         action=argparse.BooleanOptionalAction,
         help="the first line of each .csv file is a header, which is left out; with --no-csv-header it is an input "
-        "(default: an input; what looks like a header is refused)",
+        "(default: an input; what looks like a header is refused, unless it has the names of the model's columns)",
     )
 
 
