@@ -6,7 +6,7 @@ use crate::CompileError;
 
 /// A ring `Z_m` in which a linear layer's sums live: modulo a prime, a power of two, or a product of primes.
 ///
-/// Invariant: one of [`Accumulator::PRIMES`], [`Accumulator::small_powers_of_two`], [`Accumulator::powers_of_two`] or [`Accumulator::products`]. The primes are 1 mod 2^14, so that
+/// Invariant: one of [`Accumulator::PRIMES`], [`Accumulator::small_powers_of_two`], [`Accumulator::powers_of_two`], [`Accumulator::of_chosen_sums`] or [`Accumulator::products`]. The primes are 1 mod 2^14, so that
 /// their elements pack into the slots of a BFV plaintext of degree 8192, those of products 1 mod 2^16, for degree 32768. Signed values are
 /// represented by their residues; see [`Accumulator::limit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,6 +48,12 @@ impl Accumulator {
         (SMALLEST_BITS..LEAST_BITS).map(|bits| Self { modulus: 1 << bits, bits })
     }
 
+    /// The ring modulo a power of two for sums of numbers that bits choose: 44 bits. No layer of ciphertexts takes it.
+    #[must_use]
+    pub const fn of_chosen_sums() -> Self {
+        Self { modulus: 1 << SUM_BITS, bits: SUM_BITS }
+    }
+
     /// Every ring modulo a product of primes that a network may use, by size: one to three primes of one size each, 28 to 96 bits in all. Values
     /// modulo each prime are computed by themselves.
     pub fn products() -> impl Iterator<Item = Self> {
@@ -66,7 +72,7 @@ impl Accumulator {
     /// # Errors
     /// [`CompileError::UnknownModulus`] if no network may use it.
     pub fn from_modulus(modulus: u128) -> Result<Self, CompileError> {
-        let powers = Self::small_powers_of_two().chain(Self::powers_of_two());
+        let powers = Self::small_powers_of_two().chain(Self::powers_of_two()).chain([Self::of_chosen_sums()]);
         let mut rings = Self::PRIMES.into_iter().chain(powers).chain(Self::products());
         rings.find(|ring| ring.modulus == modulus).ok_or(CompileError::UnknownModulus { modulus })
     }
@@ -129,7 +135,8 @@ impl Accumulator {
             ..LEAST_BITS => 2,
             ..=26 => 12,
             27..=29 => self.bits - 14,
-            _ => 16,
+            30..=MOST_BITS => 16,
+            _ => i32::BITS,
         }
     }
 
@@ -180,6 +187,9 @@ const SMALLEST_BITS: u32 = 4;
 /// The smallest and the largest ring modulo a power of two for whatever there is.
 const LEAST_BITS: u32 = 16;
 const MOST_BITS: u32 = 41;
+
+/// The ring modulo a power of two for sums of numbers that bits choose.
+const SUM_BITS: u32 = 44;
 
 /// The most bits of a weight whose ring does not say less.
 const MOST_WEIGHT_BITS: u32 = 24;

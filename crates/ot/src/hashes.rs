@@ -18,7 +18,7 @@ pub const SECURITY_BITS: u32 = 127 - STRINGS.ilog2();
 const STRINGS: u64 = 1 << 11;
 
 /// The most bits of a choice among strings that share a transfer's index.
-pub const MAX_WIDTH: u32 = 8;
+pub const MAX_WIDTH: u32 = 10;
 
 /// The hashes of one direction of a session's transfers.
 pub struct TransferHashes {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn an_index_has_one_key_however_it_is_reached() {
         let hashes = TransferHashes::new(Block(1));
-        for width in [1, 4, 8] {
+        for width in [1, 4, 8, 10] {
             let whole: Vec<u128> = hashes
                 .runs(width, 1, 0, 3000)
                 .flat_map(|(hash, run)| std::iter::repeat_n(mark(&hash), run.len()))

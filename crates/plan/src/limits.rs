@@ -10,8 +10,8 @@ use lanner_coefficient::cheetah;
 use lanner_network::{Field, FixedOp, Outline, Policy, PublicNetwork};
 use lanner_packed::gazelle;
 use lanner_step::{Convolution, MAX_DIGITS, Memory, Work};
-use lanner_transfers::RingSparse;
 use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
+use lanner_transfers::{RingSelect, RingSparse};
 
 use crate::lower::{convolution, layer_shape, windows};
 use crate::{Choices, Mode, PlanError, Samples};
@@ -77,8 +77,8 @@ pub fn check_outline(
     limits: &Limits,
 ) -> Result<(), PlanError> {
     let has_slots = mode.design().has_slots();
-    let layer_work = |layer: &Convolution| {
-        if has_slots { gazelle::work(layer, Samples::ONE) } else { coefficient_work(layer) }
+    let layer_work = |op: &FixedOp, layer: &Convolution| {
+        if has_slots { gazelle::work(layer, Samples::ONE) } else { coefficient_work(op, layer) }
     };
     let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
     for node in &outline.nodes {
@@ -93,7 +93,7 @@ pub fn check_outline(
             }
             Some(op) => layers.add(
                 &node.name,
-                layer_shape(op, &node.input).map_or(Work::default(), |layer| layer_work(&layer)),
+                layer_shape(op, &node.input).map_or(Work::default(), |layer| layer_work(op, &layer)),
             )?,
             None => {}
         }
@@ -101,10 +101,11 @@ pub fn check_outline(
     check_policy(outline.outputs, policy)
 }
 
-/// What a layer over a power of two takes: in ciphertexts, or by transfers where it is block-diagonal and takes less memory so.
-fn coefficient_work(layer: &Convolution) -> Work {
+/// What a layer over a power of two takes: in ciphertexts, or by transfers where it is block-diagonal or picks elements, and takes less memory so.
+fn coefficient_work(op: &FixedOp, layer: &Convolution) -> Work {
     let encrypted = cheetah::work(layer);
-    if layer.groups == 1 || !RingSparse::takes(layer) {
+    let picks = matches!(op, FixedOp::Linear { picks: true, .. }) && RingSelect::takes(layer.inputs());
+    if !picks && (layer.groups == 1 || !RingSparse::takes(layer)) {
         return encrypted;
     }
     let products = (layer.weights() as u64).saturating_mul((layer.image[0] * layer.image[1]) as u64);

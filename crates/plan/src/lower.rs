@@ -1,5 +1,6 @@
 //! From a network to the protocols of a mode.
 
+mod by_transfers;
 mod cheetah;
 mod chosen;
 mod function;
@@ -23,9 +24,10 @@ use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
-use lanner_transfers::{RingChosen, RingSparse, SparseAhead};
+use lanner_transfers::RingChosen;
 use lanner_yao as yao;
 
+use self::by_transfers::ByTransfers;
 pub use self::function::polynomials;
 use self::guards::Guards;
 use self::result::{first_bytes, only_choices_take_transfers};
@@ -131,7 +133,7 @@ fn plan_with(asked: &Asked<'_>, rotating: ParameterSet) -> Result<(Plan, BuiltPl
     Ok(if first_bytes(&without)? < first_bytes(&built)? { (other, without) } else { (plan, built) })
 }
 
-/// Plans with transfers that ciphertexts would do without, bits of guard below the result and block-diagonal layers, or without them.
+/// Plans with transfers that ciphertexts would do without, bits of guard below the result and layers of few entries, or without them.
 fn plan_taking(
     asked: &Asked<'_>,
     rotating: ParameterSet,
@@ -180,8 +182,8 @@ struct Planner<'n> {
     squared: BTreeMap<usize, usize>,
     /// For each value of the network, whether the result is made of it without a rescale in between.
     in_result: Vec<bool>,
-    /// For each node, the block-diagonal layer that transfers compute for less than ciphertexts.
-    sparse: Vec<Option<RingSparse>>,
+    /// For each node, the layer that transfers compute for less than ciphertexts.
+    sparse: Vec<Option<ByTransfers>>,
     /// For each node, the step function that it begins with the layer behind, where one step computes both.
     chosen: Vec<Option<Chosen>>,
     /// The bits that sharings have below those of their values.
@@ -243,6 +245,12 @@ impl<'n> Planner<'n> {
             guards: Guards::default(),
             totals: Totals::new(choices.mode, *limits),
         };
+        if takes_transfers
+            && network.nodes().iter().any(|node| matches!(node.op, FixedOp::Linear { picks: true, .. }))
+        {
+            // As they are in ciphertexts.
+            planner.guards = planner.find_guards(takes_transfers)?;
+        }
         planner.sparse = planner.find_sparse(takes_transfers)?;
         planner.chosen = planner.find_chosen()?;
         planner.guards = planner.find_guards(takes_transfers)?;
@@ -420,10 +428,7 @@ impl<'n> Planner<'n> {
         let node = &self.network.nodes()[index];
         let rule = self.rules(index).layer;
         if let Some(layer) = &self.sparse[index] {
-            return Ok(match rule {
-                mode::Layer::Ahead => SparseAhead(layer.clone()).into(),
-                _ => layer.clone().into(),
-            });
+            return Ok(layer.protocol(rule == mode::Layer::Ahead));
         }
         match rule {
             mode::Layer::Coefficients => return Ok(self.coefficient_layer(index, shape)?.into()),
@@ -564,7 +569,7 @@ pub(crate) fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convoluti
 /// The shape of a linear operator over an input; `None` if it is not linear or its input has no such shape.
 pub(crate) fn layer_shape(op: &FixedOp, input: &[usize]) -> Option<Convolution> {
     match (op, input) {
-        (FixedOp::Linear { outputs }, &[inputs]) => Some(Convolution::fully_connected(inputs, *outputs)),
+        (FixedOp::Linear { outputs, .. }, &[inputs]) => Some(Convolution::fully_connected(inputs, *outputs)),
         (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => Some(Convolution {
             in_channels,
             out_channels: geometry.out_channels,

@@ -10,6 +10,7 @@ mod maxima;
 mod networks;
 mod repeating;
 mod rounding;
+mod select;
 mod sparse;
 mod spectral;
 mod steps;

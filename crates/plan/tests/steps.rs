@@ -76,3 +76,14 @@ fn other_runs_and_other_readers_keep_the_layer_apart() {
     );
     is_apart(network([1, 2, 40], 1, STEP, &(slice + &sum)));
 }
+
+/// A rescale behind the layer drops no guard of it: no noise comes with what comparisons choose.
+#[test]
+fn a_layer_of_choices_needs_no_guard() {
+    let modulus = 1_u64 << RINGS[1];
+    let rescale = format!(
+        r#",{{"name":"rescale","op":{{"Rescale":{{"shift":6}}}},"inputs":[4],"shape":[2,1,1],"modulus":{modulus}}}"#
+    );
+    let protocols = protocols(&network([1, 2, 40], 1, STEP, &rescale), 1);
+    assert_eq!(protocols, ["ot.chosen", "ot.activation", "share.reveal"]);
+}

@@ -90,6 +90,8 @@ protocols! {
     "computed ahead on a mask, so that online it is plaintext arithmetic" => {
         /// A block-diagonal linear layer by oblivious transfer before the input is known, and in the clear on what is left.
         SparseAhead(transfers::SparseAhead) "ot.sparse_ahead",
+        /// A layer that picks elements, by oblivious transfer before the input is known, and in the clear on what is left.
+        SelectAhead(transfers::SelectAhead) "ot.select_ahead",
         /// A linear layer in a coefficient encoding before the input is known, and in the clear on what is left.
         DelphiLinear(delphi::Linear) "delphi.fc" | "delphi.conv",
     }
@@ -154,6 +156,10 @@ protocols! {
     "comparisons choose among the server's weights, so that a step function and the layer behind are one" => {
         /// The step function of each element and the linear layer behind, by oblivious transfer.
         RingChosen(transfers::RingChosen) "ot.chosen",
+    }
+    "the server picks one element for each output, which one transfer of many strings does" => {
+        /// A linear layer that picks elements, by oblivious transfer.
+        RingSelect(transfers::RingSelect) "ot.select",
     }
     "smooth functions are polynomials on segments, found by oblivious transfers" => {
         /// A function of each element by polynomials on segments, by oblivious transfer.

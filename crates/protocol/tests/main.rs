@@ -15,6 +15,7 @@ mod phases;
 mod privacy;
 mod repeated_query;
 mod repeats;
+mod select;
 mod softmax;
 mod sparse;
 mod square;

@@ -9,6 +9,7 @@ mod circuits;
 mod compare;
 mod kinds;
 mod linear;
+mod select;
 mod spectral;
 mod tabula;
 

@@ -33,7 +33,9 @@ pub fn outline(
         let input = draft.shapes[&node.inputs[0]].clone();
         let op = match translate(&draft, index) {
             Ok(Action::Layer { geometry: Some(geometry), .. }) => Some(FixedOp::Conv2d(geometry)),
-            Ok(Action::Layer { geometry: None, .. }) => Some(FixedOp::Linear { outputs: shape[0] }),
+            Ok(Action::Layer { geometry: None, .. }) => {
+                Some(FixedOp::Linear { outputs: shape[0], picks: false })
+            }
             Ok(Action::Bias { .. }) => Some(FixedOp::Bias { bits: 0 }),
             Ok(Action::Mean(window)) => Some(FixedOp::SumPool(window)),
             Ok(Action::Max(window)) => Some(FixedOp::MaxPool(window)),

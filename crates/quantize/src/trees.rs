@@ -29,7 +29,7 @@ pub(super) struct TreeGraph<'g> {
 }
 
 /// The bits that the largest possible score is told in: more than a float's.
-const SCORE_BITS: u32 = 26;
+const SCORE_BITS: u32 = 28;
 
 /// A sum that no ring holds.
 const MAX_BITS: i128 = 1 << 41;
@@ -72,7 +72,7 @@ impl<'g> TreeGraph<'g> {
             name: self.named(suffix),
             input: vec![inputs],
             shape: vec![outputs],
-            op: Some(FixedOp::Linear { outputs }),
+            op: Some(FixedOp::Linear { outputs, picks: suffix == COMPARED }),
         };
         let leaves = self.forest.trees * self.forest.leaves();
         let scores = self.forest.base.len();
@@ -235,7 +235,7 @@ impl<'t> Builder<'t> {
             1 => 0,
             _ => self.node("row", FixedOp::Reshape, &[0], vec![forest.inputs], ring),
         };
-        self.layer(COMPARED, row, (FixedOp::Linear { outputs }, weights), vec![outputs], ring)
+        self.layer(COMPARED, row, (FixedOp::Linear { outputs, picks: true }, weights), vec![outputs], ring)
     }
 
     /// The ring of bits and of their sums along a way.
@@ -356,7 +356,13 @@ impl<'t> Builder<'t> {
         } else {
             let reached = self.node("leaves", FixedOp::Reshape, &[reached], vec![leaves], ring);
             self.unit = unit;
-            self.layer(SCORES, reached, (FixedOp::Linear { outputs: scores }, weights), vec![scores], ring)
+            self.layer(
+                SCORES,
+                reached,
+                (FixedOp::Linear { outputs: scores, picks: false }, weights),
+                vec![scores],
+                ring,
+            )
         };
         if self.trees.zeros > 0 {
             let pad = FixedOp::Pad { before: vec![self.trees.zeros] };
@@ -370,13 +376,15 @@ impl<'t> Builder<'t> {
     fn scores(&mut self) -> Result<(Accumulator, f64), CompileError> {
         let forest = &self.trees.forest;
         let [reached, all, largest] = self.largest_sums();
-        let rings = &self.options.accumulators;
+        let of_chosen = [Accumulator::of_chosen_sums()];
+        let powers = self.options.has_powers_of_two();
+        let rings = if powers { &of_chosen[..] } else { &self.options.accumulators[..] };
         // Rounding may make each leaf's value half a unit larger.
         let room = |ring: &Accumulator| ring.limit(0) as f64 - (forest.trees * forest.leaves()) as f64;
-        let of_bits = |bits: u32| f64::from((1_u32 << bits) - 1);
+        let of_bits = |bits: u32| ((1_u64 << bits) - 1) as f64;
         let unit_in = |ring: &Accumulator| {
-            let bits = if ring.is_power_of_two() { SCORE_BITS } else { ring.weight_bits() - 1 };
-            let unit = (all / room(ring)).max(reached / of_bits(SCORE_BITS)).max(largest / of_bits(bits));
+            let bits = of_bits(ring.weight_bits() - 1);
+            let unit = (all / room(ring)).max(reached / of_bits(SCORE_BITS)).max(largest / bits);
             // Of a power of two halves and quarters stay what they are, so that what ties in the trees ties here.
             if unit > 0.0 { unit.log2().ceil() as i32 } else { 0 }
         };

@@ -16,6 +16,7 @@ mod narrow;
 mod overlap;
 mod reveal_saturation;
 mod saturated;
+mod select;
 mod server_loop;
 mod sparse;
 mod spectral;

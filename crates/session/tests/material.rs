@@ -13,7 +13,7 @@ use lanner_wire::DecodeError;
 use rand_core::Rng;
 
 use crate::common::{Digested, in_rings_of, network, rng, session, session_keeping};
-use crate::reveal_saturation;
+use crate::{reveal_saturation, select};
 
 const IDENTITY: [u8; 32] = [7; 32];
 
@@ -77,7 +77,8 @@ fn plans() -> Vec<(Network, Vec<i64>, Plan)> {
         let plan = plan(network.public(), policy, mode).unwrap();
         (network, input, plan)
     });
-    made.chain([reveal_saturation::example(Mode::Gazelle)]).collect()
+    let picks = [EXACT, Mode::Tabula(tabula::Rounding::Exact)].map(select::example);
+    made.chain(picks).chain([reveal_saturation::example(Mode::Gazelle)]).collect()
 }
 
 /// The material as it comes back from its bytes, by a plan that was made anew.
@@ -117,6 +118,8 @@ fn kept_material_makes_the_same_prediction_by_the_same_bytes() {
         "gazelle.square_fc",
         "ot.activation",
         "ot.matrices",
+        "ot.select",
+        "ot.select_ahead",
         "ot.square",
         "share.reshare",
         "yao.activation",

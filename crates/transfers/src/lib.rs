@@ -61,6 +61,7 @@ mod product;
 mod role;
 mod run;
 mod scale;
+mod select;
 pub mod softmax;
 mod source;
 mod sparse;
@@ -84,6 +85,7 @@ pub use layer::Layer;
 pub use material::Material;
 pub use polynomials::{Factors, Polynomials};
 pub use preparation::Request;
+pub use select::{RingSelect, SelectAhead};
 pub use sparse::{RingSparse, SparseAhead};
 pub use step::{DropGuard, RingActivation, RingFunction, RingMatrixProduct, RingProduct, RingSquare};
 

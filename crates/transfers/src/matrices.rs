@@ -148,8 +148,13 @@ const fn halves(block: Block) -> [u64; 2] {
 
 /// A key's stream, as the values of a row: the same for both parties, and used once.
 pub(super) fn stretch(key: Block, row: &mut [Block]) {
+    stretch_from(key, 0, row);
+}
+
+/// As [`stretch`], from block `first` of the stream on.
+pub(super) fn stretch_from(key: Block, first: u64, row: &mut [Block]) {
     let mut bytes = key.to_bytes();
-    PrgStream::new(&Seed::from_bytes(bytes)).fill_at(0, row);
+    PrgStream::new(&Seed::from_bytes(bytes)).fill_at(first, row);
     bytes.zeroize();
 }
 

@@ -126,22 +126,19 @@ impl Part<'_> {
         mut take: impl FnMut(usize, &[Block]),
     ) {
         debug_assert!(offsets.len() <= 1 << width, "more strings under a key than are counted");
-        let mut hashes = Zeroizing::new([Block::ZERO; BATCH]);
         self.combine(width, number, values, |hash, _, batch, bases| {
-            // As many values at a time as fill a batch, or a part of the offsets of one.
-            let at_once = (BATCH / offsets.len()).max(1);
-            for (bases, value) in bases.chunks(at_once).zip(batch.step_by(at_once)) {
-                for (offsets_at_once, row) in offsets.chunks(BATCH).zip((0..).step_by(BATCH)) {
-                    let hashes = &mut hashes[..bases.len() * offsets_at_once.len()];
-                    for (hashes, base) in hashes.chunks_mut(offsets_at_once.len()).zip(bases) {
-                        hashes.iter_mut().zip(offsets_at_once).for_each(|(hash, by)| *hash = *base ^ *by);
-                    }
-                    // Under a key of so few, random strings need no tweaks to differ.
-                    hash.hash_alike_in_place(hashes, 0);
-                    take(value * offsets.len() + row, hashes);
-                }
-            }
+            hash_all(hash, bases, offsets, batch.start, &mut take);
         });
+    }
+
+    /// What each `width` transfers together combine to, as in [`Self::joint_keys`], before it is hashed.
+    pub(super) fn joint(&self, width: usize) -> Joint {
+        let mut strings = Zeroizing::new(vec![Block::ZERO; self.blocks.len() / width]);
+        for (strings, start) in strings.chunks_mut(BATCH).zip((0..).step_by(BATCH)) {
+            let sums = self.combined(width, start, strings.len());
+            strings.copy_from_slice(&sums[..strings.len()]);
+        }
+        Joint { width, first: self.first, strings }
     }
 
     /// Has `take` hash what `width` transfers each combine to, for some values of a range at a time, [`BATCH`] at most: with their hash of a number, the index
@@ -183,6 +180,67 @@ impl Part<'_> {
 /// Strings that are combined before they are hashed together.
 const BATCH: usize = 64;
 
+/// What transfers of some values combine to, whose keys are made once it is known which are used.
+pub(super) struct Joint {
+    /// Transfers of each value.
+    width: usize,
+    /// The index of the first value.
+    first: u64,
+    strings: Zeroizing<Vec<Block>>,
+}
+
+impl Joint {
+    /// The values.
+    pub(super) fn len(&self) -> usize {
+        self.strings.len()
+    }
+
+    /// Adds a block to each value's string.
+    pub(super) fn add(&mut self, blocks: impl Iterator<Item = Block>) {
+        self.strings.iter_mut().zip(blocks).for_each(|(string, block)| *string ^= block);
+    }
+
+    /// As [`Part::joint_hashes`], of number 0.
+    pub(super) fn hashes(
+        &self,
+        hashes: &TransferHashes,
+        offsets: &[Block],
+        values: Range<usize>,
+        mut take: impl FnMut(usize, &[Block]),
+    ) {
+        debug_assert!(offsets.len() <= 1 << self.width, "more strings under a key than are counted");
+        let (first, strings) = (self.first + values.start as u64, &self.strings[values]);
+        for (hash, run) in hashes.runs(self.width as u32, 0, first, strings.len()) {
+            hash_all(&hash, &strings[run.clone()], offsets, run.start, &mut take);
+        }
+    }
+}
+
+/// Has `take` see the hashes of strings to which each of `offsets` is added, string by string all offsets', some at a time, with the place of the first,
+/// where the first string is number `first`.
+fn hash_all(
+    hash: &CorrelationRobustHash,
+    strings: &[Block],
+    offsets: &[Block],
+    first: usize,
+    take: &mut impl FnMut(usize, &[Block]),
+) {
+    let mut hashes = Zeroizing::new([Block::ZERO; BATCH]);
+    // As many strings at a time as fill a batch, or a part of the offsets of one.
+    let at_once = (BATCH / offsets.len()).max(1);
+    for (strings, value) in strings.chunks(at_once).zip((first..).step_by(at_once)) {
+        for (offsets_at_once, row) in offsets.chunks(BATCH).zip((0..).step_by(BATCH)) {
+            let hashes = &mut hashes[..strings.len() * offsets_at_once.len()];
+            for (hashes, string) in hashes.chunks_mut(offsets_at_once.len()).zip(strings) {
+                hashes.iter_mut().zip(offsets_at_once).for_each(|(hash, by)| *hash = *string ^ *by);
+            }
+            // Under a key of so few, random strings need no tweaks to differ.
+            hash.hash_alike_in_place(hashes, 0);
+            take(value * offsets.len() + row, hashes);
+        }
+    }
+}
+
 /// `j delta` for all numbers `j` of so many bits: what the keys of combined transfers differ by.
 pub(super) fn multiples(delta: Block, bits: u32) -> Zeroizing<Vec<Block>> {
     let mut all = Zeroizing::new(vec![Block::ZERO; 1 << bits]);
@@ -198,6 +256,8 @@ pub(super) fn multiples(delta: Block, bits: u32) -> Zeroizing<Vec<Block>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -211,5 +271,9 @@ mod tests {
             }
         }
         assert!(delta.double() ^ delta.double().double().double() == all[10]);
+        // Of a difference that goes beyond the highest bit, too.
+        let many: BTreeSet<u128> =
+            multiples(delta, lanner_ot::MAX_WIDTH).iter().map(|block| block.0).collect();
+        assert_eq!(many.len(), 1 << lanner_ot::MAX_WIDTH);
     }
 }

@@ -305,7 +305,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
     Args:
-        model: A path, an ``onnx.ModelProto``, or a ``torch.nn.Module``.
+        model: A path, an ``onnx.ModelProto``, a ``torch.nn.Module``, or a fitted estimator of scikit-learn, XGBoost,
+            LightGBM or CatBoost.
         calibration: Typical samples, shape (n, *input shape), or of a model with several inputs arrays by name; of a
             table also a pandas DataFrame, which gives its columns' names, too. 32 or more are advised.
 
@@ -472,7 +473,13 @@ def input_of(imported: ImportedModel) -> InputDescription:
 
 def _import(model: object, samples: Arrays, output: str | None, frame: Frame) -> ImportedModel:
     from lanner.onnx import export_torch, import_model
+    from lanner.onnx.estimators import export_estimator, package_of
 
+    if package_of(model) is not None:
+        if isinstance(samples, dict):
+            fix = "give rows of shape (n, columns)"
+            raise MisuseError("an estimator takes one array of rows", where="calibration", fix=fix)
+        return import_model(export_estimator(model, samples), output, frame)
     if any(f"{kind.__module__}.{kind.__name__}" == _TORCH_MODULE for kind in type(model).__mro__):
         arrays = samples if isinstance(samples, dict) else {"input": samples}
         shape = next((values.shape for values in arrays.values() if values.ndim < 2), None)
@@ -500,6 +507,8 @@ def _default_name(model: object) -> str:
     if isinstance(model, str | Path):
         return Path(model).stem
     graph = getattr(model, "graph", None)
+    if graph is None and hasattr(model, "fit"):
+        return type(model).__name__
     return getattr(graph, "name", "") or "model"
 
 

@@ -231,6 +231,11 @@ pub(crate) fn sum_bound(layer: &LinearWeights, magnitude: i128) -> i128 {
     layer.sums().map(absolute).max().unwrap_or(0).saturating_mul(magnitude).saturating_add(bias)
 }
 
+/// Whether a row of weights is one element's alone.
+fn picks_one(row: &[i64]) -> bool {
+    row.iter().all(|w| matches!(w, 0 | 1)) && row.iter().sum::<i64>() == 1
+}
+
 /// Checks that every linear layer, and nothing else, has weights of the right number and size.
 pub(crate) fn check_weights(
     network: &PublicNetwork,
@@ -242,7 +247,7 @@ pub(crate) fn check_weights(
         let input = network.shape(node.inputs[0]);
         let (expected, channels) = match &node.op {
             FixedOp::Conv2d(geometry) => (geometry.weight_count(input[0]), geometry.out_channels),
-            FixedOp::Linear { outputs } => (outputs * input[0], *outputs),
+            FixedOp::Linear { outputs, .. } => (outputs * input[0], *outputs),
             FixedOp::Bias { .. } => (0, node.len()),
             _ if weights.contains_key(&index) => {
                 return Err(wrong("it has weights but takes none"));
@@ -268,6 +273,13 @@ pub(crate) fn check_weights(
         if layer.weight().iter().any(|&w| i32::try_from(w).is_err()) {
             return Err(wrong("a weight does not fit 32 bits"));
         }
+        if matches!(node.op, FixedOp::Linear { picks: true, .. })
+            && let Some(row) = layer.rows().position(|row| !picks_one(row))
+        {
+            return Err(wrong(&format!(
+                "it says that each row of its weights has a single 1 and zeros else, but row {row} has not"
+            )));
+        }
     }
     let nodes = network.nodes().len();
     match weights.keys().find(|&&index| index >= nodes) {
@@ -276,5 +288,53 @@ pub(crate) fn check_weights(
             reason: "weights without a node".to_owned(),
         }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Calibrated, Network};
+
+    /// A layer of two rows over three elements, with or without what is said of its rows.
+    fn file(says: &str) -> String {
+        format!(
+            r#"{{"format_version":7,"input":{{"name":"x","shape":[3],"scale":{{"grid":0}},"low":0,"high":7,"modulus":4096}},"nodes":[{{"name":"fc","op":{{"Linear":{{"outputs":2{says}}}}},"inputs":[0],"shape":[2],"modulus":4096}}],"output_scale":null,"head":"scores"}}"#
+        )
+    }
+
+    fn network(says: &str, weight: [i64; 6]) -> Result<Network, CompileError> {
+        let public = PublicNetwork::from_json(&file(says))?;
+        let seen = |_| Calibrated {
+            scale: 1.0,
+            low: 0,
+            high: 0,
+            weight_error: None,
+            function: None,
+            saturates: false,
+        };
+        let layer = LinearWeights::new(2, weight.to_vec(), vec![0, -3]);
+        Network::new(public, BTreeMap::from([(0, layer)]), &[0, 1].map(seen))
+    }
+
+    #[test]
+    fn rows_that_are_said_to_pick_one_element_do() {
+        let picks = r#","picks":true"#;
+        let made = network(picks, [0, 0, 1, 1, 0, 0]).unwrap();
+        // Ciphertexts may be off by one.
+        assert_eq!([made.values()[1].low, made.values()[1].high], [-4, 8]);
+        for weight in [[0, 0, 1, 0, 0, 0], [0, 0, 1, 1, 1, 0], [0, 2, 0, 1, 0, 0], [0, 0, 1, -1, 1, 1]] {
+            let refusal = network(picks, weight).unwrap_err().to_string();
+            assert!(refusal.contains("fc: ") && refusal.contains("a single 1"), "{refusal}");
+            assert!(network("", weight).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_layer_that_is_not_said_to_pick_is_written_as_before() {
+        for says in ["", r#","picks":true"#] {
+            let written = PublicNetwork::from_json(&file(says)).unwrap().to_json().unwrap();
+            assert!(written.contains(&format!(r#"{{"Linear":{{"outputs":2{says}}}}}"#)), "{written}");
+        }
     }
 }

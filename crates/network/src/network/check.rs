@@ -138,7 +138,7 @@ fn output_shape(op: &FixedOp, inputs: &[&[usize]], wanted: &[usize]) -> Result<V
     let input = inputs[0];
     match op {
         FixedOp::Conv2d(geometry) => geometry.output(input),
-        FixedOp::Linear { outputs } if input.len() == 1 && *outputs <= MAX_WEIGHTS / input[0] => {
+        FixedOp::Linear { outputs, .. } if input.len() == 1 && *outputs <= MAX_WEIGHTS / input[0] => {
             Ok(vec![*outputs])
         }
         FixedOp::Linear { .. } => {

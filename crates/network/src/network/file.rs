@@ -143,7 +143,7 @@ fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, Linear
     for (index, node) in public.nodes().iter().enumerate() {
         let channels = match &node.op {
             FixedOp::Conv2d(geometry) => Some(geometry.out_channels),
-            FixedOp::Linear { outputs } => Some(*outputs),
+            FixedOp::Linear { outputs, .. } => Some(*outputs),
             FixedOp::Bias { .. } => None,
             _ => continue,
         };

@@ -23,6 +23,9 @@ pub enum FixedOp {
     Linear {
         /// Rows of W.
         outputs: usize,
+        /// Public: each row of W has a single 1 and zeros else, so that the layer picks one element for each output. Which is secret.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        picks: bool,
     },
     /// `x + b` for integers b that are part of the weights, one for each element.
     Bias {

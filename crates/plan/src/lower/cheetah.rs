@@ -34,19 +34,23 @@ impl Planner<'_> {
     /// A linear layer in the cheapest parameter set with room for its noise. Whatever the rounding, sums that the result is made of are exact.
     pub(super) fn coefficient_layer(&self, index: usize, shape: Convolution) -> Result<Linear, PlanError> {
         let node = &self.network.nodes()[index];
-        let bits = bits(node)?;
+        let (bits, accuracy) = (bits(node)?, self.accuracy(index));
         if let Some(set) = self.guards.set(index + 1) {
-            let accuracy = Accuracy::Guarded(self.guards.of(index + 1));
             return Ok(Linear { shape, bits, set, accuracy, samples: Samples::ONE });
         }
-        let accuracy = match self.choices.mode.rounding() {
-            Rounding::Faithful if !self.in_result[index + 1] => Accuracy::OffByOne,
-            _ => Accuracy::Exact,
-        };
         let all = Stacked::new(&shape, self.choices.samples);
         let cheapest = all.and_then(|all| Scheme::cheapest(&all, bits, accuracy, &self.sets));
         let (set, _) = cheapest.map_err(|error| layer(node, error))?;
         Ok(Linear { shape, bits, set, accuracy, samples: Samples::ONE })
+    }
+
+    /// How exact a node's layer is in ciphertexts, by the guards that are known.
+    pub(super) fn accuracy(&self, index: usize) -> Accuracy {
+        match (self.guards.of(index + 1), self.choices.mode.rounding()) {
+            (0, Rounding::Faithful) if !self.in_result[index + 1] => Accuracy::OffByOne,
+            (0, _) => Accuracy::Exact,
+            (guard, _) => Accuracy::Guarded(guard),
+        }
     }
 
     /// What transfers compute of the run of operators that node `first` begins, on values with bits of guard, which a rescale drops with its

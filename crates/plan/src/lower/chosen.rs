@@ -10,8 +10,9 @@ use lanner_primitives::Ring;
 use lanner_step::{CotSupply, Function, Spec, Windows, transfer_sets};
 use lanner_transfers::{RingActivation, RingChosen, RingSparse, Rounding};
 
+use super::by_transfers::{ByTransfers, ENCRYPTED_BITS};
 use super::{Chosen, Planner, Run, convolution, layer, ring};
-use crate::mode::{Between, Kind, Layer};
+use crate::mode::{Between, Kind};
 use crate::{PlanError, Samples};
 
 impl Planner<'_> {
@@ -33,7 +34,7 @@ impl Planner<'_> {
     fn chosen_layer(&self, first: usize, run: Run) -> Result<Option<Chosen>, PlanError> {
         let Run { mut nodes, fused } = run;
         let is_step = fused.function == STEP && fused.windows.are_elements();
-        if !is_step || self.rules(first).between != Between::Transfers {
+        if !is_step {
             return Ok(None);
         }
         nodes.remove(0);
@@ -45,11 +46,14 @@ impl Planner<'_> {
             nodes.push(user);
             match self.network.nodes()[user].op {
                 FixedOp::Reshape => last = user,
-                FixedOp::Conv2d(_) | FixedOp::Linear { .. } => break user,
+                FixedOp::Conv2d(_) | FixedOp::Linear { picks: false, .. } => break user,
                 _ => return Ok(None),
             }
         };
-        if self.rules(layer).layer != Layer::Coefficients {
+        let is_encrypted = ENCRYPTED_BITS.contains(&ring(self.network.nodes()[layer].accumulator).bits());
+        // In mode tabula a step drops no bits, so that transfers compute it there as well.
+        let by_circuit = self.rules(first).between == Between::Circuits;
+        if is_encrypted && (by_circuit || self.rules(layer).layer.has_slots()) {
             return Ok(None);
         }
         let Some(spec) = self.spec(first, layer)? else { return Ok(None) };
@@ -79,7 +83,7 @@ impl Planner<'_> {
             let online = transfers as u64 / TRANSFERS_PER_BYTE + cost.online.bytes();
             Ok([online, cost.offline.answer.bytes()])
         };
-        let layer_alone = if let Some(sparse) = self.sparse[index].clone() {
+        let layer_alone = if let Some(ByTransfers::Blocks(sparse)) = self.sparse[index].clone() {
             let [online, answer] = by_transfers(&RingSparse { samples, ..sparse })?;
             online + answer
         } else {

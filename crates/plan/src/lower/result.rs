@@ -99,13 +99,17 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a plan has transfers for the result's guard and for block-diagonal layers alone, which ciphertexts would do, too.
+/// Whether a plan has transfers for the result's guard and for layers of few entries alone, which ciphertexts would do, too.
 pub(super) fn only_choices_take_transfers(plan: &Plan, built: &BuiltPlan) -> Result<bool, PlanError> {
     let mut chosen = false;
     for (step, built) in plan.steps().zip(built.steps()) {
         let takes = built.needs()?.transfers != [0; 2];
         match step.protocol {
-            Protocol::DropGuard(_) | Protocol::RingSparse(_) | Protocol::SparseAhead(_) => chosen = true,
+            Protocol::DropGuard(_)
+            | Protocol::RingSparse(_)
+            | Protocol::SparseAhead(_)
+            | Protocol::RingSelect(_)
+            | Protocol::SelectAhead(_) => chosen = true,
             _ if takes => return Ok(false),
             _ => {}
         }

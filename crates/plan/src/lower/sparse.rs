@@ -1,20 +1,25 @@
-//! Which block-diagonal layers transfers compute.
+//! Which layers transfers compute: block-diagonal ones, and those that pick elements.
 //!
 //! A ciphertext is sent in whole for as many products of polynomials as it has room for: one of `d` groups of one channel and `p` pixels takes `d^2 p`
 //! coefficients. Transfers send some bytes for each product of a weight and an element, whatever is around them. So layers of many small groups
 //! are theirs, and those with many pixels, or groups that fill a ciphertext, are not: the bytes of a prediction decide, which both parties count.
+//!
+//! A layer that picks elements is dense for ciphertexts, with a product for each of its zeros; transfers send an element for each. They need no answer, which is as long as
+//! the outputs are many.
 
 use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
+use lanner_network::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
-use lanner_step::{CotSupply, Samples, Spec, transfer_sets};
-use lanner_transfers::RingSparse;
+use lanner_step::{Convolution, CotSupply, Samples, Spec, transfer_sets};
+use lanner_transfers::{RingSelect, RingSparse};
 
+use super::by_transfers::{ByTransfers, ENCRYPTED_BITS};
 use super::{Planner, convolution, layer, ring};
 use crate::PlanError;
 
 impl Planner<'_> {
-    /// For each node, the layer if it is one of groups and transfers send less, where they are taken, or if no ciphertext computes it.
-    pub(super) fn find_sparse(&self, takes_transfers: bool) -> Result<Vec<Option<RingSparse>>, PlanError> {
+    /// For each node, the layer if transfers can compute it and send less, where they are taken, or if no ciphertext computes it.
+    pub(super) fn find_sparse(&self, takes_transfers: bool) -> Result<Vec<Option<ByTransfers>>, PlanError> {
         let nodes = self.network.nodes();
         if self.choices.mode.design().has_slots() {
             return Ok(vec![None; nodes.len()]);
@@ -22,38 +27,63 @@ impl Planner<'_> {
         (0..nodes.len()).map(|index| self.sparse_layer(index, takes_transfers)).collect()
     }
 
-    fn sparse_layer(&self, index: usize, takes_transfers: bool) -> Result<Option<RingSparse>, PlanError> {
+    fn sparse_layer(&self, index: usize, takes_transfers: bool) -> Result<Option<ByTransfers>, PlanError> {
         let node = &self.network.nodes()[index];
         let Ring::Pow2(bits) = ring(node.accumulator) else { return Ok(None) };
         if !node.op.is_linear() {
             return Ok(None);
         }
         let shape = convolution(node, self.network.shape(node.inputs[0]))?;
-        if !RingSparse::takes(&shape) {
+        if let FixedOp::Linear { outputs, picks: true } = node.op
+            && RingSelect::takes(shape.inputs())
+        {
+            let samples = self.choices.samples;
+            let select = RingSelect { inputs: shape.inputs(), outputs, bits, samples };
+            // A step behind it drops no bits, and so no guard.
+            let accuracies = [self.accuracy(index)];
+            let is_less = self.are_for_transfers(node, &shape, (&select, &accuracies), takes_transfers)?;
+            return Ok(is_less.then_some(ByTransfers::Picks(RingSelect { samples: Samples::ONE, ..select })));
+        }
+        // A dense matrix is for ciphertexts wherever there are any.
+        let is_dense = shape.groups == 1 && ENCRYPTED_BITS.contains(&bits);
+        if is_dense || !RingSparse::takes(&shape) {
             return Ok(None);
         }
-        let samples = self.choices.samples;
-        let stacked = Stacked::new(&shape, samples).map_err(|error| layer(node, error))?;
+        let (samples, weight_bits) = (self.choices.samples, node.accumulator.weight_bits());
+        let sparse = RingSparse { shape: shape.clone(), bits, weight_bits, samples };
         // Most layers are guarded; of the others ciphertexts send more.
-        let encrypted = [Accuracy::Guarded(1), Accuracy::Exact]
-            .into_iter()
-            .find_map(|accuracy| Scheme::cheapest(&stacked, bits, accuracy, &self.sets).ok());
-        if encrypted.is_some() && (shape.groups == 1 || !takes_transfers) {
-            return Ok(None);
+        let accuracies = [Accuracy::Guarded(1), Accuracy::Exact];
+        let is_less = self.are_for_transfers(node, &shape, (&sparse, &accuracies), takes_transfers)?;
+        Ok(is_less.then_some(ByTransfers::Blocks(RingSparse { samples: Samples::ONE, ..sparse })))
+    }
+
+    /// Whether transfers compute a node's layer: where there is no set for ciphertexts of any of these accuracies, or transfers are taken and send fewer bytes than those of
+    /// the first that there is a set for.
+    fn are_for_transfers(
+        &self,
+        node: &FixedNode,
+        shape: &Convolution,
+        (spec, accuracies): (&dyn Spec, &[Accuracy]),
+        takes_transfers: bool,
+    ) -> Result<bool, PlanError> {
+        let Ok(built) = spec.build(&self.sets) else { return Ok(false) };
+        let bits = ring(node.accumulator).bits();
+        let stacked = Stacked::new(shape, self.choices.samples).map_err(|error| layer(node, error))?;
+        let encrypted = accuracies
+            .iter()
+            .find_map(|accuracy| Scheme::cheapest(&stacked, bits, *accuracy, &self.sets).ok());
+        let Some((_, scheme)) = encrypted else { return Ok(true) };
+        if !takes_transfers {
+            return Ok(false);
         }
-        let sparse = RingSparse { shape, bits, weight_bits: node.accumulator.weight_bits(), samples };
-        let Ok(built) = sparse.build(&self.sets) else { return Ok(None) };
         let failed = |error| layer(node, error);
         let [transfers, _] = built.needs().map_err(failed)?.transfers;
         let cost = built.cost(&mut CotSupply::new(transfer_sets([0; 2]))).map_err(failed)?;
         // What the transfers send depends on what others leave of an iteration.
         let by_transfers =
             transfers as u64 / TRANSFERS_PER_BYTE + cost.offline.answer.bytes() + cost.online.bytes();
-        let is_less = encrypted.is_none_or(|(_, scheme)| {
-            let offline = scheme.offline_cost();
-            by_transfers < offline.request.bytes() + offline.answer.bytes() + scheme.online_cost().bytes()
-        });
-        Ok(is_less.then_some(RingSparse { samples: Samples::ONE, ..sparse }))
+        let offline = scheme.offline_cost();
+        Ok(by_transfers < offline.request.bytes() + offline.answer.bytes() + scheme.online_cost().bytes())
     }
 }
 

@@ -63,7 +63,7 @@ impl Builder<'_> {
             self.weights.insert(self.nodes.len(), fitted.weights);
             let op = match item.action {
                 Action::Layer { geometry: Some(geometry), .. } => FixedOp::Conv2d(geometry),
-                _ => FixedOp::Linear { outputs: item.shape[0] },
+                _ => FixedOp::Linear { outputs: item.shape[0], picks: false },
             };
             return self.add(value, &item.name, op, &[x.value], fitted.scale * x.scale);
         }

@@ -33,7 +33,7 @@ fn nodes() -> Vec<FixedNode> {
         accumulator: ring(bits),
     };
     vec![
-        node("layer", FixedOp::Linear { outputs: 2 }, &[0], 20),
+        node("layer", FixedOp::Linear { outputs: 2, picks: false }, &[0], 20),
         node("rescale", FixedOp::Rescale { shift: 3 }, &[1], 18),
         node("bent", FixedOp::Function(bent()), &[2], 24),
         node("flat", FixedOp::Function(FixedFunction { low: 0, ..bent() }), &[2], 24),

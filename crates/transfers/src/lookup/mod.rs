@@ -30,13 +30,14 @@ use lanner_wire::packed_len;
 
 pub(super) use material::{LookupKeys, LookupPlaces};
 pub(super) use roles::ScaledPlaces;
+pub(super) use turning::choose;
 
 use lanner_step::{ProtocolError, Result};
 
 use super::lanes::mask;
 
 /// The most bits of a place.
-pub(super) const MAX_PLACE_BITS: u32 = lanner_ot::MAX_WIDTH;
+pub(super) const MAX_PLACE_BITS: u32 = 8;
 
 /// The most columns of a table.
 pub(super) const MAX_COLUMNS: usize = 4;

@@ -36,7 +36,7 @@ impl Turning {
 }
 
 /// The entry at a place, of which no memory access tells.
-pub(super) fn choose(entries: &[u64], place: u64) -> u64 {
+pub(crate) fn choose(entries: &[u64], place: u64) -> u64 {
     let take = |(at, entry): (u64, &u64)| {
         // All ones where both are equal.
         let other = at ^ place;

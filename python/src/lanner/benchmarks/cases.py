@@ -26,7 +26,7 @@ class Case:
     """One benchmark.
 
     Attributes:
-        suite: layers, activations or networks.
+        suite: layers, activations, networks or trees.
         name: What is measured.
         build: Makes the model.
         steps: How the names of the steps that count begin; empty for the whole prediction.
@@ -48,11 +48,11 @@ def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
     """The benchmarks of a suite for a mode.
 
     Args:
-        suite: layers, activations, networks, or all of them.
+        suite: layers, activations, networks, trees, or all of them.
         mode: One of `INTERACTIVE_MODES`.
         data: A folder with trained networks that do not come with the package.
     """
-    every = (*_layers(), *_activations(), *_networks(data))
+    every = (*_layers(), *_activations(), *_networks(data), *_trees())
     return [case for case in every if suite in (case.suite, "all") and mode in case.modes]
 
 
@@ -113,6 +113,12 @@ def _activations() -> list[Case]:
             for classes in (10, 100, 1000)
         ),
     ]
+
+
+def _trees() -> list[Case]:
+    from lanner.benchmarks.trees import ENSEMBLES
+
+    return [Case("trees", name, build) for name, build in ENSEMBLES.items()]
 
 
 def _networks(data: Path | None) -> list[Case]:

@@ -49,7 +49,8 @@ def load_proto(source: object) -> onnx.ModelProto:
     else:
         raise MisuseError(
             f"a {type(source).__name__} is not a model",
-            fix="give a path, an onnx.ModelProto or a torch.nn.Module",
+            fix="give a path, an onnx.ModelProto, a torch.nn.Module, or a fitted estimator of scikit-learn, XGBoost, "
+            "LightGBM or CatBoost",
         )
     converted = _convert(_checked(proto, where), where)
     to_float32(converted)

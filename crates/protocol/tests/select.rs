@@ -1,0 +1,462 @@
+//! Layers that pick elements, by transfers: outputs equal what is picked, samples together equal samples alone, bytes and material are those announced, and
+//! messages are uniform.
+
+use std::rc::Rc;
+
+use lanner_primitives::{Prg, Ring, Share, parallel};
+use lanner_protocol::Protocol;
+use lanner_step::{
+    AnyState, Built, Client, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError, Samples, Server,
+    SetUp, Sets, Shared, Spec, StepCost, Value, ValueType, Weights, transfer_sets,
+};
+use lanner_testkit::check_bits;
+use lanner_transfers::{RingSelect, SelectAhead};
+use lanner_wire::{Reader, Writer, pack_bits, unpack_bits};
+use rand_core::Rng;
+
+use crate::common::{Party as End, edge_share, rng, run, signed};
+
+/// A layer with what it picks, as both parties run it.
+struct Layer {
+    spec: RingSelect,
+    weights: Vec<i64>,
+    bias: Vec<i64>,
+    shared: Shared,
+    /// Whether it is computed ahead of time.
+    is_ahead: bool,
+}
+
+impl ModelParts for Layer {
+    fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
+        assert_eq!(outputs, self.bias.len());
+        Ok(Weights { weight: &self.weights, bias: self.bias.iter().map(|b| (*b).into()).collect() })
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
+        Err(ProtocolError::WrongInput("a layer's sources"))
+    }
+}
+
+/// What a run made, and the messages of the server offline and of the client.
+struct Outcome {
+    outputs: [Share; 2],
+    flips: Vec<u8>,
+    differences: Vec<u8>,
+    /// What the client sent online.
+    online: Vec<u8>,
+}
+
+/// Rows with a single 1 each.
+fn rows(inputs: usize, picked: &[usize]) -> Vec<i64> {
+    picked.iter().flat_map(|at| (0..inputs).map(move |i| i64::from(i == *at))).collect()
+}
+
+impl Layer {
+    /// The first and the last element are among those that are picked.
+    fn new([inputs, outputs]: [usize; 2], bits: u32, rng: &mut Prg) -> Self {
+        // As on two cores, whatever the machine.
+        parallel::set_threads(2);
+        let spec = RingSelect { inputs, outputs, bits, samples: Samples::ONE };
+        let mut picked: Vec<usize> =
+            (0..outputs).map(|_| (rng.next_u64() % inputs as u64) as usize).collect();
+        picked.iter_mut().zip([inputs - 1, 0]).for_each(|(at, end)| *at = end);
+        let bias = signed(outputs, 1 << (bits - 2), rng);
+        Self { spec, weights: rows(inputs, &picked), bias, shared: Shared::default(), is_ahead: false }
+    }
+
+    fn ahead(self) -> Self {
+        Self { is_ahead: true, ..self }
+    }
+
+    fn with_samples(mut self, samples: usize) -> Self {
+        self.spec = self.spec.of_samples(Samples::try_from(samples).unwrap()).unwrap();
+        self
+    }
+
+    fn ring(&self) -> Ring {
+        Ring::Pow2(self.spec.bits)
+    }
+
+    fn inputs(&self) -> usize {
+        self.spec.samples.times(self.spec.inputs)
+    }
+
+    fn built(&self) -> Box<dyn Built> {
+        let sets = Sets::new().unwrap();
+        if self.is_ahead {
+            SelectAhead(self.spec.clone()).build(&sets).unwrap()
+        } else {
+            self.spec.build(&sets).unwrap()
+        }
+    }
+
+    /// One run, whose bytes are held against the costs, and material against the memory.
+    fn run(&self, shares: [&Share; 2], seed: u8) -> Outcome {
+        let sets = Sets::new().unwrap();
+        let (needs, memory) = (self.built().needs().unwrap(), self.built().memory().unwrap());
+        let supply = || CotSupply::new(transfer_sets(needs.transfers));
+        let StepCost { offline, online } = self.built().cost(&mut supply()).unwrap();
+        let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
+        let client_step = self.built().client("layer", self).unwrap();
+        let server_step = self.built().server("layer", self).unwrap();
+        let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);
+        let nothing = || Inputs::new(vec![None]);
+        let is_ahead = self.is_ahead;
+        let mut channels = End::pair();
+        let ((of_client, asked, said), (of_server, answered)) = run(
+            &mut channels,
+            |end| {
+                let mut client = Client::set_up(end, &set_up, rng(seed)).unwrap();
+                let before = end.sent.len();
+                let request = client_step.request(end, &mut client).unwrap();
+                let asked = end.sent.len();
+                let (material, known) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
+                let material = through(&*client_step, &material, memory.client_material);
+                let said = end.sent.len();
+                let made = share(client_step.online(end, material, &inputs(shares[0])).unwrap());
+                let known = known.map(|known| share(known).values() == made.values());
+                assert_eq!(known, is_ahead.then_some(true), "the client's share is known ahead of time");
+                (made, [before, asked], said)
+            },
+            |end| {
+                let mut server = Server::set_up(end, &set_up, rng(seed + 1)).unwrap();
+                let request = server_step.request(end, &mut server).unwrap();
+                let before = end.sent.len();
+                let (material, known) = server_step.prepare(end, &mut server, request, &nothing()).unwrap();
+                assert!(known.is_none());
+                let material = through(&*server_step, &material, memory.server_material);
+                let made = server_step.online(end, material, &inputs(shares[1])).unwrap();
+                (share(made), before)
+            },
+        );
+        let bytes = |sent: &[(lanner_wire::Kind, Vec<u8>)]| -> u64 {
+            sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum()
+        };
+        let [before, asked] = asked;
+        assert_eq!(bytes(&channels.0.sent[before..asked]), offline.request.client_bytes());
+        assert_eq!(bytes(&channels.0.sent[asked..said]), offline.answer.client_bytes());
+        assert_eq!(bytes(&channels.0.sent[said..]), online.client_bytes());
+        assert_eq!(bytes(&channels.1.sent[answered..]), offline.answer.server_bytes());
+        assert_eq!((online.server_bytes(), online.rounds()), (0, 0));
+        let [flips, differences] = [&channels.1.sent[answered], &channels.0.sent[asked]];
+        assert_eq!([flips.0.0, differences.0.0], [0x74; 2]);
+        let last = channels.0.sent.last().unwrap();
+        assert_eq!(last.0.0, if self.is_ahead { 0x44 } else { 0x74 });
+        Outcome {
+            outputs: [of_client, of_server],
+            flips: flips.1.clone(),
+            differences: differences.1.clone(),
+            online: last.1.clone(),
+        }
+    }
+
+    /// The ideal twin: the product with the weights in the clear, of each sample.
+    fn expected(&self, shares: [&Share; 2]) -> Vec<i64> {
+        let (input, ring) = (shares[0].reveal(shares[1]).unwrap(), self.ring());
+        let of_row = |sample: &[i64], row: &[i64], bias: i64| {
+            let terms = row.iter().zip(sample).map(|(w, x)| ring.embed(*x).wrapping_mul(*w as u64));
+            ring.signed(terms.fold(ring.embed(bias), |sum, term| ring.add(sum, term)))
+        };
+        let of_sample = |sample| {
+            let rows = self.weights.chunks(self.spec.inputs).zip(&self.bias);
+            rows.map(move |(row, bias)| of_row(sample, row, *bias))
+        };
+        input.chunks(self.spec.inputs).flat_map(of_sample).collect()
+    }
+
+    fn check(&self, shares: [&Share; 2], seed: u8) {
+        let [client, server] = self.run(shares, seed).outputs;
+        assert_eq!(client.ring(), self.ring());
+        assert_eq!(client.reveal(&server).unwrap(), self.expected(shares), "{:?}", self.spec);
+    }
+}
+
+fn share(value: Value) -> Share {
+    Inputs::new(vec![Some(Rc::new(value))]).share().unwrap().clone()
+}
+
+/// Material as it comes back from its bytes, of which there are as many as announced.
+fn through<P>(step: &dyn DynStep<P>, material: &AnyState, length: u64) -> AnyState {
+    let encode = |material: &AnyState| {
+        let mut writer = Writer::new();
+        step.encode(material, &mut writer).unwrap();
+        writer.into_bytes()
+    };
+    let bytes = encode(material);
+    // Words are written in as many bits as they have.
+    assert!((length / 64..=length).contains(&(bytes.len() as u64)), "{} of {length}", bytes.len());
+    for length in [0, bytes.len() / 2, bytes.len() - 1] {
+        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
+    }
+    let mut reader = Reader::new(&bytes);
+    let decoded = step.decode(&mut reader).unwrap();
+    reader.finish().unwrap();
+    assert_eq!(encode(&decoded), bytes);
+    decoded
+}
+
+fn constant(ring: Ring, value: i64, length: usize) -> Share {
+    Share::embed(ring, &vec![value; length])
+}
+
+#[test]
+fn shares_add_up_to_what_is_picked() {
+    let sizes = [
+        ([2, 5], 2, 1),
+        ([2, 1], 62, 4),
+        ([3, 40], 3, 4),
+        ([30, 300], 26, 1),
+        // More than are packed together, are hashed together, and are drawn together.
+        ([30, 600], 24, 2),
+        ([2, 4200], 16, 1),
+        ([2, 4100], 20, 4),
+        ([64, 70], 62, 4),
+        ([1000, 9], 26, 4),
+        ([1024, 6], 25, 1),
+    ];
+    for (number, (size, bits, samples)) in (0..).zip(sizes) {
+        let rng = &mut rng(number);
+        let layer = Layer::new(size, bits, rng).with_samples(samples);
+        let shares = [0; 2].map(|_| edge_share(layer.ring(), layer.inputs(), rng));
+        let layer = if number % 3 == 2 { layer.ahead() } else { layer };
+        layer.check([&shares[0], &shares[1]], 20 + 2 * number);
+    }
+}
+
+#[test]
+fn random_layers_pick_what_they_say() {
+    for number in 0..10 {
+        let rng = &mut rng(100 + number);
+        let mut below = |most: u64| 1 + (rng.next_u64() % most) as usize;
+        let size = [1 + below(40), below(50)];
+        let bits = 1 + below(61) as u32;
+        let samples = 1 << (below(3) - 1);
+        let layer = Layer::new(size, bits, rng).with_samples(samples);
+        let shares = [0; 2].map(|_| edge_share(layer.ring(), layer.inputs(), rng));
+        let layer = if number % 2 == 1 { layer.ahead() } else { layer };
+        layer.check([&shares[0], &shares[1]], 2 * number);
+    }
+}
+
+#[test]
+fn samples_together_are_samples_alone() {
+    let (random, samples) = (&mut rng(3), 4);
+    let alone = Layer::new([5, 7], 24, random);
+    let together = Layer::new([5, 7], 24, &mut rng(3)).with_samples(samples);
+    let [client, server] = [0; 2].map(|_| edge_share(alone.ring(), together.inputs(), random));
+    let [c, s] = together.run([&client, &server], 5).outputs;
+    let part =
+        |share: &Share, at: usize| Share::new(share.ring(), share.values()[at * 5..][..5].to_vec()).unwrap();
+    let each = (0..samples).flat_map(|at| {
+        let [c, s] = alone.run([&part(&client, at), &part(&server, at)], 10 + at as u8).outputs;
+        c.reveal(&s).unwrap()
+    });
+    assert_eq!(c.reveal(&s).unwrap(), each.collect::<Vec<_>>());
+    // One transfer serves all samples.
+    assert_eq!(together.built().needs().unwrap(), alone.built().needs().unwrap());
+}
+
+/// Multiples of eight, so that no byte is padded.
+const COUNT: usize = 1024;
+const BITS: u32 = 24;
+
+#[test]
+fn messages_are_uniform_whatever_is_picked_and_of_what() {
+    // A number without an element must not tell that nothing picks it.
+    for inputs in [4, 5] {
+        let width = usize::BITS - (inputs - 1_usize).leading_zeros();
+        for (at, value) in [(0, 0), (1, -1), (inputs - 1, 1 << 23)] {
+            let mut layer = Layer::new([inputs, COUNT], BITS, &mut rng(1));
+            layer.weights = rows(inputs, &[at; COUNT]);
+            let input = constant(layer.ring(), value, inputs);
+            let runs = [30, 32].map(|seed| layer.run([&input, &input], seed));
+            let flips: Vec<&[u8]> = runs.iter().map(|run| run.flips.as_slice()).collect();
+            assert_eq!(check_bits(&flips, &[width as usize]), Ok(()), "{at} of {inputs}");
+            // A server without random choices.
+            let bare = pack_bits(&vec![at as u64; 2 * COUNT], width);
+            assert!(check_bits(&[&bare], &[width as usize]).is_err(), "{at} of {inputs}");
+            let differences: Vec<&[u8]> = runs.iter().map(|run| run.differences.as_slice()).collect();
+            assert_eq!(check_bits(&differences, &[BITS as usize]), Ok(()), "{at} of {inputs}, {value}");
+            // A client whose strings are zero sends differences of elements.
+            let bare = vec![0; 2 * differences[0].len()];
+            assert!(check_bits(&[&bare], &[BITS as usize]).is_err());
+        }
+    }
+}
+
+/// What the server has of each output masks one difference and no other: with its string, the others are still uniform.
+#[test]
+fn the_string_that_the_server_has_opens_one_difference() {
+    let (inputs, ring) = (4, Ring::Pow2(BITS));
+    let input = constant(ring, 0, inputs);
+    for at in 0..inputs {
+        let mut layer = Layer::new([inputs, COUNT], BITS, &mut rng(1));
+        (layer.weights, layer.bias) = (rows(inputs, &[at; COUNT]), vec![0; COUNT]);
+        let runs = [30, 32].map(|seed| layer.run([&input, &input], seed));
+        let sent = |run: &Outcome| unpack_bits(&run.differences, COUNT * (inputs - 1), BITS).unwrap();
+        let mut opened = vec![Vec::new(); inputs];
+        for run in &runs {
+            // Of inputs that are zero, k[0], whichever is chosen: its share less that is what the server takes of a difference.
+            let of_server = run.outputs[1].values();
+            for (output, differences) in sent(run).chunks(inputs - 1).enumerate() {
+                let chosen = if at == 0 { 0 } else { differences[at - 1] };
+                let own = ring.sub(of_server[output], chosen);
+                for (i, difference) in differences.iter().enumerate() {
+                    // k[0] - k[i], with k[0] known where it is the server's.
+                    let known = if at == 0 { ring.sub(own, *difference) } else { ring.add(own, *difference) };
+                    opened[i + 1].push(known);
+                }
+            }
+        }
+        for (i, values) in opened.iter().enumerate().skip(1) {
+            let bits = pack_bits(values, BITS);
+            assert_eq!(check_bits(&[&bits], &[BITS as usize]), Ok(()), "difference {i} with string {at}");
+        }
+    }
+}
+
+#[test]
+fn strings_that_serve_two_inputs_tell_of_them() {
+    let layer = Layer::new([3, COUNT], BITS, &mut rng(1));
+    let ring = layer.ring();
+    let server = constant(ring, 0, 3);
+    let sent = |elements: [i64; 3]| {
+        let run = layer.run([&Share::embed(ring, &elements), &server], 30);
+        unpack_bits(&run.differences, 2 * COUNT, BITS).unwrap()
+    };
+    let twice = [sent([0; 3]), sent([5, 6, 8])];
+    for (first, second) in twice[0].chunks(2).zip(twice[1].chunks(2)) {
+        assert_eq!([0, 1].map(|i| ring.sub(second[i], first[i])), [1, 3]);
+    }
+}
+
+#[test]
+fn what_is_left_to_send_online_is_uniform() {
+    let layer = Layer::new([1024, 2], BITS, &mut rng(1)).ahead();
+    for value in [0, -1] {
+        let input = constant(layer.ring(), value, 1024);
+        let runs = [40, 50].map(|seed| layer.run([&input, &input], seed));
+        let messages: Vec<&[u8]> = runs.iter().map(|run| run.online.as_slice()).collect();
+        assert_eq!(check_bits(&messages, &[BITS as usize]), Ok(()), "{value}");
+        // A client whose mask is zero, and one that takes a mask twice.
+        let bare = pack_bits(constant(layer.ring(), value, 2048).values(), BITS);
+        assert!(check_bits(&[&bare], &[BITS as usize]).is_err(), "{value}");
+        let other = layer.run([&constant(layer.ring(), value + 1, 1024), &input], 40).online;
+        assert!(check_bits(&[&messages[..], &[&other]].concat(), &[BITS as usize]).is_err(), "{value}");
+    }
+}
+
+#[test]
+fn shares_are_uniform_whatever_is_picked() {
+    for samples in [1, 4] {
+        let mut layer = Layer::new([3, COUNT], BITS, &mut rng(1)).with_samples(samples);
+        layer.bias = vec![0; COUNT];
+        let input = constant(layer.ring(), 0, layer.inputs());
+        let runs: Vec<Outcome> = [30, 32].map(|seed| layer.run([&input, &input], seed)).into();
+        for party in 0..2 {
+            let shares: Vec<Vec<u8>> =
+                runs.iter().map(|run| pack_bits(run.outputs[party].values(), BITS)).collect();
+            let shares: Vec<&[u8]> = shares.iter().map(Vec::as_slice).collect();
+            assert_eq!(check_bits(&shares, &[BITS as usize]), Ok(()), "{samples} samples");
+        }
+    }
+}
+
+#[test]
+fn nobody_knows_a_share_ahead_and_other_sizes_are_refused() {
+    let layer = Layer::new([4, 6], 24, &mut rng(1));
+    assert_eq!(Protocol::from(layer.spec.clone()).name(), "ot.select");
+    for known in [Known::NOBODY, Known::SERVER, Known::CLIENT] {
+        let input = ValueType::shared(layer.ring(), 4, known);
+        assert_eq!(layer.spec.infer(&[input]).unwrap(), ValueType::shared(layer.ring(), 6, Known::NOBODY));
+    }
+    let ahead = SelectAhead(layer.spec.clone());
+    let input = ValueType::shared(layer.ring(), 4, Known::SERVER);
+    assert_eq!(ahead.infer(&[input]).unwrap(), ValueType::shared(layer.ring(), 6, Known::CLIENT));
+    assert_eq!(Protocol::from(ahead).name(), "ot.select_ahead");
+    assert!(layer.spec.infer(&[ValueType::shared(Ring::Pow2(25), 4, Known::SERVER)]).is_err());
+    assert!(layer.spec.infer(&[ValueType::shared(layer.ring(), 6, Known::SERVER)]).is_err());
+    let refused = |inputs, outputs, bits| {
+        RingSelect { inputs, outputs, bits, samples: Samples::ONE }.build(&Sets::new().unwrap()).is_err()
+    };
+    assert!(!refused(2, 1, 2) && !refused(1024, 1, 62));
+    assert!(refused(1, 1, 24) && refused(0, 1, 24) && refused(1025, 1, 24) && refused(2, 0, 24));
+    assert!(refused(2, 1, 1) && refused(2, 1, 63) && refused(2, usize::MAX, 24) && refused(2, 1 << 39, 24));
+}
+
+#[test]
+fn rows_without_a_single_one_and_other_lengths_are_refused() {
+    let layer = |weights: Vec<i64>, outputs: usize| {
+        let layer = Layer::new([2, 2], 24, &mut rng(1));
+        let layer = Layer { weights, bias: vec![0; outputs], ..layer };
+        layer.built().server("layer", &layer).is_ok()
+    };
+    assert!(layer(vec![0, 1, 1, 0], 2));
+    for weights in [vec![0, 0, 1, 0], vec![1, 1, 1, 0], vec![0, 2, 1, 0], vec![2, -1, 1, 0], vec![1, 0]] {
+        assert!(!layer(weights, 2));
+    }
+}
+
+/// 6,300 nodes over 30 columns, as an ensemble of 100 trees of depth 6 has them: processor time of each step, on one core.
+#[test]
+#[ignore = "a measurement"]
+fn many_outputs_take_milliseconds() {
+    const RUNS: u8 = 40;
+    let layer = Layer::new([30, 6300], 24, &mut rng(1));
+    parallel::set_threads(1);
+    let sets = Sets::new().unwrap();
+    let needs = layer.built().needs().unwrap();
+    let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
+    let client_step = layer.built().client("layer", &layer).unwrap();
+    let server_step = layer.built().server("layer", &layer).unwrap();
+    let input = edge_share(layer.ring(), 30, &mut rng(2));
+    let inputs = || Inputs::new(vec![Some(Rc::new(Value::Shared(input.clone())))]);
+    let nothing = || Inputs::new(vec![None]);
+    let milliseconds = || {
+        let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        times.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6
+    };
+    // On average: the system counts it some hundred times a second.
+    let add = |times: &mut [f64; 3], at: [f64; 4]| {
+        times.iter_mut().zip(at.windows(2)).for_each(|(time, at)| *time += (at[1] - at[0]) / f64::from(RUNS));
+    };
+    let mut channels = End::pair();
+    let (client, server) = run(
+        &mut channels,
+        |end| {
+            let mut client = Client::set_up(end, &set_up, rng(1)).unwrap();
+            let mut times = [0.0; 3];
+            for _ in 0..RUNS {
+                let mut at = [milliseconds(); 4];
+                let request = client_step.request(end, &mut client).unwrap();
+                at[1] = milliseconds();
+                let (material, _) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
+                at[2] = milliseconds();
+                client_step.online(end, material, &inputs()).unwrap();
+                at[3] = milliseconds();
+                add(&mut times, at);
+            }
+            times
+        },
+        |end| {
+            let mut server = Server::set_up(end, &set_up, rng(2)).unwrap();
+            let mut times = [0.0; 3];
+            for _ in 0..RUNS {
+                let mut at = [milliseconds(); 4];
+                let request = server_step.request(end, &mut server).unwrap();
+                at[1] = milliseconds();
+                let (material, _) = server_step.prepare(end, &mut server, request, &nothing()).unwrap();
+                at[2] = milliseconds();
+                server_step.online(end, material, &inputs()).unwrap();
+                at[3] = milliseconds();
+                add(&mut times, at);
+            }
+            times
+        },
+    );
+    println!("request, prepare, online: client {client:.2?} ms, server {server:.2?} ms");
+}
