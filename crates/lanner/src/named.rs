@@ -34,6 +34,12 @@ pub struct Column {
     pub high: i64,
     /// Whether a number may be missing; the first and the last code then stand for that, and for no number.
     pub missing: bool,
+    /// Its name, of at most 256 bytes, unlike those of the input's other columns; absent where its owner gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What its numbers from 0 on stand for: texts of at most 256 bytes, 4096 at most; absent where they are plain numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub categories: Option<Vec<String>>,
 }
 
 /// One output of the original model, of several: its elements' part of the network's output, in the order of the list.
@@ -61,15 +67,32 @@ impl NamedInput {
 }
 
 impl Column {
-    /// Whether its codes are whole numbers that floats tell apart, and stand for numbers.
+    /// Whether its codes are whole numbers that floats tell apart, and stand for numbers, and its texts are bounded.
     fn is_sound(&self) -> bool {
         const FAR: i64 = 1 << 53;
         let least = if self.missing { 2 } else { 0 };
-        self.unit.is_normal()
+        let texts = self.categories.as_ref().is_none_or(|texts| {
+            (1..=MOST_CATEGORIES).contains(&texts.len())
+                && texts.iter().all(is_text)
+                && are_distinct(texts.iter())
+        });
+        texts
+            && self.name.as_ref().is_none_or(is_text)
+            && self.unit.is_normal()
             && self.unit > 0.0
             && (-FAR..=FAR).contains(&self.offset)
             && (least..1 << 24).contains(&self.high)
     }
+}
+
+/// The most texts that the numbers of a column stand for.
+const MOST_CATEGORIES: usize = 4096;
+
+/// The most bytes of a column's name, and of a text that a number stands for.
+const MOST_BYTES: usize = 256;
+
+fn is_text(text: &String) -> bool {
+    (1..=MOST_BYTES).contains(&text.len())
 }
 
 /// Whether these are the parts of a network's input of so many elements.
@@ -84,6 +107,7 @@ pub(crate) fn make_input(inputs: &[NamedInput], length: usize) -> bool {
                     && input.choices.is_none()
                     && Some(columns.len()) == count(&input.shape)
                     && columns.iter().all(Column::is_sound)
+                    && are_distinct(columns.iter().filter_map(|column| column.name.as_ref()))
             });
             numbers && columns
         })

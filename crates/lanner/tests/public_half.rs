@@ -1,6 +1,6 @@
 //! What a client is told of a model: no more of its scales than the policy and the grid say.
 
-use lanner::{CompileOptions, Manifest, Model};
+use lanner::{CompileOptions, Manifest, Model, NamedInput};
 use lanner_graph::Graph;
 use lanner_network::{Tensor, Tensors};
 use serde_json::{Value, json};
@@ -131,4 +131,41 @@ fn an_older_manifest_is_refused_naming_both_versions() {
     old["format_version"] = json!(3);
     let error = Manifest::from_json(&old.to_string()).unwrap_err();
     assert!(error.what.contains("format version 3, this build reads 4"), "{error}");
+}
+
+/// The model's input as six columns of a table, of which the second has these members, too.
+fn table(second: &Value) -> Vec<NamedInput> {
+    let column = |name: &str| json!({"unit": 1.0, "offset": 0, "high": 100, "missing": false, "name": name});
+    let mut columns: Vec<Value> = ["a", "b", "c", "d", "e", "f"].map(column).to_vec();
+    for (key, value) in second.as_object().unwrap() {
+        columns[1][key] = value.clone();
+    }
+    let input = json!({"name": "t", "datatype": "FP32", "shape": [6], "choices": null, "factor": 1.0, "columns": columns});
+    vec![serde_json::from_value(input).unwrap()]
+}
+
+#[test]
+fn what_columns_are_called_is_bounded_and_no_two_are_alike() {
+    let many = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
+    for (sound, second) in [
+        (true, json!({})),
+        (true, json!({"name": "x".repeat(256)})),
+        (true, json!({"categories": many(4096)})),
+        (false, json!({"name": "x".repeat(257)})),
+        (false, json!({"name": ""})),
+        (false, json!({"name": "a"})),
+        (false, json!({"categories": many(4097)})),
+        (false, json!({"categories": []})),
+        (false, json!({"categories": ["no", "no"]})),
+        (false, json!({"categories": ["x".repeat(257)]})),
+    ] {
+        let options = CompileOptions { inputs: table(&second), ..options("cheetah", "label") };
+        let text = model(3, 1.0, &options).manifest().to_json().unwrap();
+        assert_eq!(
+            Manifest::from_json(&text).is_ok(),
+            sound,
+            "{}",
+            &second.to_string()[..second.to_string().len().min(60)]
+        );
+    }
 }

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lanner.prediction import Layer, Phase, Prediction, SentMessage
     from lanner.progress import SetUpWatch
     from lanner.server import Server
+    from lanner.tables import TableWarning
 
     __version__: str
 
@@ -56,6 +57,7 @@ _MODULES = {
     "SentMessage": "lanner.prediction",
     "Server": "lanner.server",
     "SetUpWatch": "lanner.progress",
+    "TableWarning": "lanner.tables",
     "TransportError": "lanner.errors",
     "UnsupportedOpError": "lanner.errors",
     "compile": "lanner.model",
@@ -84,6 +86,7 @@ __all__ = [
     "SentMessage",
     "Server",
     "SetUpWatch",
+    "TableWarning",
     "TransportError",
     "UnsupportedOpError",
     "compile",

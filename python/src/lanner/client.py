@@ -262,7 +262,9 @@ class Client(OfProcess):
         """Predict one sample in private, with material that was prepared, else with some that is kept, else with new.
 
         Args:
-            x: Shape `manifest.input.shape`, or (1, *shape).
+            x: Shape `manifest.input.shape`, or (1, *shape); of several inputs arrays by name. Of a table whose columns
+                have names also a data frame, or columns by name, ``{"age": 41}``; a `TableWarning` tells which numbers
+                count as the ends of their columns.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the accepted range; nothing

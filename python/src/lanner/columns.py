@@ -7,8 +7,8 @@ the ends counts as the end. The units follow from the owner's samples alone, nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,20 +34,39 @@ class Column:
         high: The largest code.
         missing: Whether a number may be missing. The codes 0 and `high` are then no numbers': they stand for a missing
             one, the one or the other as it is to be taken for low or for high.
+        name: Its name, where the model's owner gave one.
+        categories: What its numbers from 0 on stand for, in words; None of plain numbers.
     """
 
     unit: float
     offset: int
     high: int
     missing: bool = False
+    name: str | None = None
+    categories: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, samples: NDArray[np.float32]) -> Column:
+    def of(cls, samples: NDArray[np.float32], stated: StatedColumn | None = None) -> Column:
         """The column that samples are of: decimals of a few digits as such, others in steps of a power of two.
 
-        There is room for half their range on either side, and one of NaN makes a column with missing numbers.
+        There is room for half their range on either side, and one of NaN makes a column with missing numbers. What its
+        owner stated of it comes first: of categories the codes are theirs.
         """
         missing = bool(np.isnan(samples).any())
+        if stated is not None:
+            return cls._stated(samples, stated, missing or stated.missing)
+        return cls._spanning(samples, missing)
+
+    @classmethod
+    def _stated(cls, samples: NDArray[np.float32], stated: StatedColumn, missing: bool) -> Column:
+        if stated.categories is None:
+            return replace(cls._spanning(samples, missing), name=stated.name)
+        # How many there are is told anyway.
+        high = max(len(stated.categories) - 1, 1) + 2 * missing
+        return cls(1.0, -int(missing), high, missing, stated.name, stated.categories)
+
+    @classmethod
+    def _spanning(cls, samples: NDArray[np.float32], missing: bool) -> Column:
         known = np.unique(samples[np.isfinite(samples)].astype(np.float64))
         if len(known) == 0:
             known = np.zeros(1)
@@ -75,13 +94,26 @@ class Column:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Column:
         """Read one of a manifest's input's ``columns``."""
+        name, categories = document.get("name"), document.get("categories")
         return cls(
-            float(document["unit"]), int(document["offset"]), int(document["high"]), bool(document.get("missing"))
+            float(document["unit"]),
+            int(document["offset"]),
+            int(document["high"]),
+            bool(document.get("missing")),
+            None if name is None else str(name),
+            None if categories is None else tuple(map(str, categories)),
         )
 
     def document(self) -> dict[str, Any]:
         """The element of a manifest's input's ``columns``."""
-        return {"unit": self.unit, "offset": self.offset, "high": self.high, "missing": self.missing}
+        told: dict[str, Any] = {
+            "unit": self.unit,
+            "offset": self.offset,
+            "high": self.high,
+            "missing": self.missing,
+        }
+        told |= {} if self.name is None else {"name": self.name}
+        return told | ({} if self.categories is None else {"categories": list(self.categories)})
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -110,6 +142,85 @@ class Column:
         places = values.astype(np.float64) / self.unit - self.offset
         with np.errstate(invalid="ignore"):
             return np.asarray((places < low - 0.5) | (places > high + 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class StatedColumn:
+    """What a model's owner says of a column.
+
+    Attributes:
+        name: Its name.
+        missing: Whether a number may be missing, though no sample lacks one.
+        categories: What its numbers from 0 on stand for, in words; None of plain numbers.
+    """
+
+    name: str
+    missing: bool = False
+    categories: tuple[str, ...] | None = None
+
+
+def label_of(columns: Sequence[Column] | Sequence[StatedColumn], index: int) -> str:
+    """A column as sentences name it: ``column age``, or ``column 3`` of those without names, counted from 1."""
+    name = columns[index].name
+    return f"column {index + 1 if name is None else name}"
+
+
+def names_of(columns: Sequence[Column] | Sequence[StatedColumn]) -> tuple[str, ...] | None:
+    """The names of the columns; None where one has none."""
+    names = tuple(column.name for column in columns if column.name is not None)
+    return names if len(names) == len(columns) else None
+
+
+class Beyond:
+    """The numbers that counted as the ends of their columns, for their owner: where they stand, not what they are."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._rows: dict[tuple[str, str], list[int]] = {}
+        self._first, self._of = 0, ""
+
+    def behind(self, first: int) -> Beyond:
+        """The same, to be shown rows that follow so many others."""
+        self._first = first
+        return self
+
+    def of(self, source: str) -> Beyond:
+        """The same, to be shown rows of a file, whose name it tells; of no name where there is one file."""
+        self._of = source
+        return self
+
+    def look(self, columns: Sequence[Column], rows: NDArray[np.float32]) -> None:
+        """Look at rows of shape (n, columns)."""
+        for index, column in enumerate(columns):
+            found = np.flatnonzero(column.beyond(rows[:, index]))
+            if len(found):
+                self._count += len(found)
+                place = (self._of, label_of(columns, index))
+                self._rows.setdefault(place, []).extend((found + self._first + 1).tolist())
+
+    def sentence(self) -> str | None:
+        """What to tell; None where there is nothing."""
+        if not self._count:
+            return None
+        shown = [_place(of, label, rows) for (of, label), rows in list(self._rows.items())[:_MOST_COLUMNS]]
+        if len(self._rows) > len(shown):
+            shown.append("...")
+        said = (
+            "1 value is beyond its column's range and counts as the end"
+            if self._count == 1
+            else f"{self._count} values are beyond their columns' ranges and count as the ends"
+        )
+        return f"{said}: {', '.join(shown)}"
+
+
+def _place(of: str, label: str, rows: list[int]) -> str:
+    told = [str(row) for row in rows[:_MOST_ROWS]] + (["..."] if len(rows) > _MOST_ROWS else [])
+    within = f" of {of}" if of else ""
+    return f"row{'s' if len(rows) > 1 else ''} {', '.join(told)}{within} ({label})"
+
+
+#: Columns, and rows of one, that are named.
+_MOST_COLUMNS, _MOST_ROWS = 6, 8
 
 
 def width_of(columns: tuple[Column, ...]) -> int:

@@ -7,6 +7,7 @@ may hold one sample, or several with a leading batch axis.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import zipfile
@@ -18,12 +19,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lanner.columns import Beyond
 from lanner.errors import InputError
 from lanner.files import check_file, why
 from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
-from lanner.named import Given, encode_inputs, parts_of
-from lanner.rows import read_rows
+from lanner.named import Given, NamedInput, encode_inputs, only_table, parts_of, tables_of
+from lanner.rows import HEADER_FIXES, NoNumbersError, TextError, read_rows
+from lanner.tables import Notes, read_csv, read_objects
 from lanner.wording import counted
 
 PICTURES = (".png", ".jpg", ".jpeg")
@@ -47,11 +50,22 @@ class Source:
     Attributes:
         path: The file.
         values: Its float32 contents, an array or several by name; for a ``.csv`` file (rows, columns); None for a
-            picture.
+            picture, and for what only a table's columns make numbers of.
+        text: What a ``.csv`` or ``.json`` file holds, which a table's columns are read from.
+        header: Whether the first row of a ``.csv`` file is a header; None where nobody said so.
+        error: Why there are no values, for models without columns.
     """
 
     path: Path
     values: Arrays | None
+    text: str | None = None
+    header: bool | None = None
+    error: InputError | None = None
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether the file is a picture."""
+        return self.path.suffix.lower() in PICTURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +99,11 @@ def fit_sources(sources: Sequence[Source], manifest: Manifest) -> list[Sample]:
     Raises:
         InputError: If a shape or a range does not fit, or a picture is given to a model that describes none.
     """
-    return [sample for source in sources for sample in _fit_source(source, manifest)]
+    notes = Notes()
+    several = len(sources) > 1
+    samples = [sample for source in sources for sample in _fit_source(source, manifest, notes, several)]
+    notes.warn(stacklevel=2)
+    return samples
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
@@ -112,7 +130,7 @@ def each_sample(files: Sequence[Path], manifest: Manifest, csv_header: bool | No
         if file.suffix.lower() == ".npy":
             yield from _each_row(file, manifest)
         else:
-            yield from _fit_source(_read_source(file, csv_header), manifest)
+            yield from fit_sources([_read_source(file, csv_header)], manifest)
 
 
 def stack_sources(
@@ -123,7 +141,28 @@ def stack_sources(
     Raises:
         InputError: If a shape does not fit, or a picture is given without a description of pictures; `model` is named.
     """
-    return np.concatenate([_batch_of(source, entry, image, model) for source in sources])
+    notes = Notes()
+    batches = [_batch_of(source, entry, image, model, notes, len(sources) > 1) for source in sources]
+    notes.warn(stacklevel=2)
+    return np.concatenate(batches)
+
+
+def stack_tables(sources: Sequence[Source], table: NamedInput) -> NDArray[np.float32]:
+    """Files as rows of a table, shape (n, columns), whose numbers are as the files have them.
+
+    Raises:
+        InputError: If a file holds something else.
+    """
+    notes, found = Notes(), []
+    for source in sources:
+        values = _table_of(source, table, notes)
+        rows = values.get(table.name, values.get(_ONLY)) if isinstance(values, dict) else values
+        if rows is None or rows.shape[-1:] != table.shape:
+            fix = f"the model takes rows of {counted(table.shape[0], 'value')}"
+            raise InputError("it has no rows of the model's columns", where=str(source.path), fix=fix)
+        found.append(rows.reshape(-1, *table.shape))
+    notes.warn(stacklevel=2)
+    return np.concatenate(found)
 
 
 def load_arrays(path: Path) -> Arrays:
@@ -192,17 +231,39 @@ def to_float32(values: ArrayLike, where: str = "input", *, missing: bool = False
 def batch_of(given: Given, entry: InputDescription, where: str = "input") -> NDArray[np.float32]:
     """What a user gives, an array or arrays by name, as samples of shape (n, *the model's), n >= 1.
 
+    Of a table that may be a data frame, columns by name, or objects, too; a `TableWarning` tells what counts as the
+    ends of columns, and what is left out.
+
     Raises:
         InputError: As `to_float32` and `as_batch`.
     """
+    notes = Notes()
+    batch = as_batch(arrays_of(given, entry.named, where, notes), entry, where, notes.beyond)
+    notes.warn(stacklevel=3)
+    return batch
+
+
+def arrays_of(given: Given, named: Sequence[NamedInput], where: str = "input", notes: Notes | None = None) -> Arrays:
+    """What a user gives as an array, or arrays by name; of a table what `batch_of` takes.
+
+    Raises:
+        InputError: As `to_float32`, or as `lanner.tables.read_objects`.
+    """
+    table = only_table(named)
+    rows = None if table is None else read_objects(given, table.columns or (), table.name, where, notes)
+    if rows is not None:
+        return to_float32(rows, where, missing=True)
     if isinstance(given, Mapping):
-        arrays = {name: to_float32(values, f"input {name}", missing=True) for name, values in given.items()}
-        return as_batch(arrays, entry, where)
-    return as_batch(to_float32(given, where, missing=True), entry, where)
+        return {name: to_float32(values, f"input {name}", missing=True) for name, values in given.items()}
+    return to_float32(given, where, missing=True)  # type: ignore[arg-type]
 
 
-def as_batch(values: Arrays, entry: InputDescription, where: str = "input") -> NDArray[np.float32]:
+def as_batch(
+    values: Arrays, entry: InputDescription, where: str = "input", beyond: Beyond | None = None
+) -> NDArray[np.float32]:
     """Give an array, or arrays by name, the shape (n, *sample), n >= 1; what has been given it stays.
+
+    `beyond` is told of a table's numbers that count as the ends of their columns.
 
     Raises:
         InputError: If a shape is neither the sample's nor a batch of it, where both are named, an array is missing, or
@@ -219,7 +280,7 @@ def as_batch(values: Arrays, entry: InputDescription, where: str = "input") -> N
             values = {entry.named[0].name: values[_ONLY]}
         if _ONLY in values and all(each.name != "y" for each in entry.named):
             values = {name: array for name, array in values.items() if name != "y"}
-        return encode_inputs(entry.named, values, where).reshape(-1, *entry.shape)
+        return encode_inputs(entry.named, values, where, beyond).reshape(-1, *entry.shape)
     if isinstance(values, Mapping):
         values = _single(values, entry, where)
     if values.shape == entry.shape:
@@ -234,7 +295,7 @@ def as_batch(values: Arrays, entry: InputDescription, where: str = "input") -> N
 
 
 def _check_finite(values: Arrays, entry: InputDescription, where: str) -> None:
-    tables = {each.name for each in entry.named if each.columns is not None}
+    tables = tables_of(entry.named)
     by_name = values.items() if isinstance(values, Mapping) else [("", values)]
     for name, array in by_name:
         finite = np.isfinite(array)
@@ -310,29 +371,32 @@ def _read_source(path: Path, csv_header: bool | None) -> Source:
     if suffix in PICTURES:
         open_image(path)
         return Source(path, None)
-    if suffix == ".json":
-        return Source(path, _read_json(path))
-    return Source(path, _read_csv(path, csv_header) if suffix == ".csv" else load_arrays(path))
-
-
-def _read_json(path: Path) -> Arrays:
+    if suffix not in (".csv", ".json"):
+        return Source(path, load_arrays(path))
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read as JSON ({why(error)})", where=str(path), fix=_JSON) from None
-    return read_json(text, str(path))
+        raise _unreadable(error, suffix, str(path)) from None
+    try:
+        values = read_json(text, str(path)) if suffix == ".json" else _read_csv(text, str(path), csv_header)
+    except TextError as error:
+        return Source(path, None, text, csv_header, error)
+    return Source(path, values, text, csv_header)
+
+
+def _unreadable(error: Exception, suffix: str, where: str, kind: type[InputError] = InputError) -> InputError:
+    fix = _JSON if suffix == ".json" else "give comma-separated numbers, one input a row"
+    return kind(f"cannot be read as {suffix[1:].upper()} ({why(error)})", where=where, fix=fix)
 
 
 def read_json(text: str, where: str) -> Arrays:
     """Lists of numbers, or an object of them by name.
 
     Raises:
-        InputError: If it is something else.
+        InputError: If it is something else; a `TextError` where that may be a table.
     """
-    try:
-        document = json.loads(text, object_pairs_hook=without_repeats)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read as JSON ({why(error)})", where=where, fix=_JSON) from None
+    document = _parsed(text, where)
     if isinstance(document, dict):
         return {str(name): _listed(values, f"{where}, {name}", _JSON) for name, values in document.items()}
     return _listed(document, where, _JSON)
@@ -350,6 +414,46 @@ def without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
+def _parsed(text: str, where: str) -> Any:  # noqa: ANN401 - whatever is there
+    try:
+        return json.loads(text, object_pairs_hook=without_repeats)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"cannot be read as JSON ({why(error)})", where=where, fix=_JSON) from None
+
+
+def read_table(
+    text: str,
+    table: NamedInput,
+    where: str,
+    *,
+    as_json: bool,
+    header: bool | None = None,
+    fixes: tuple[str, str] = HEADER_FIXES,
+    notes: Notes | None = None,
+) -> Arrays:
+    """What a table's file of CSV or JSON holds: rows in the order of the model's columns, or arrays by name.
+
+    Args:
+        text: What is in the file.
+        table: The input that is the table.
+        where: What errors call the file.
+        as_json: Whether it is JSON.
+        header: Whether the first row of CSV is a header; None where nobody said so.
+        fixes: As for `lanner.rows.read_rows`.
+        notes: Gets the columns that are left out.
+
+    Raises:
+        InputError: If it does not fit the columns; row and column are named.
+        csv.Error: If it is no CSV.
+    """
+    columns = table.columns or ()
+    if not as_json:
+        rows = read_csv(io.StringIO(text, newline=""), columns, where, header, fixes, notes)
+        return to_float32(rows, where, missing=True)
+    found = read_objects(_parsed(text, where), columns, table.name, where, notes)
+    return read_json(text, where) if found is None else to_float32(found, where, missing=True)
+
+
 _JSON = "give an object of lists of numbers by input name, or one list"
 
 
@@ -358,6 +462,10 @@ def _listed(values: object, where: str, fix: str) -> NDArray[np.float32]:
         array = np.array(values)
     except (ValueError, OverflowError, RecursionError):
         raise InputError("the lists are not of equal length", where=where, fix=fix) from None
+    if array.dtype.kind in "OU":
+        raise TextError(
+            f"the values are of type {array.dtype}, not numbers", where=where, fix="give integers or floats"
+        )
     return to_float32(array, where, missing=True)
 
 
@@ -375,12 +483,16 @@ def _each_row(path: Path, manifest: Manifest) -> Iterator[Sample]:
     values = _load_numpy(path, lazily=True)
     if isinstance(values, dict) or values.shape == own_shape(entry):
         values = np.asarray(values)[np.newaxis]
+    notes = Notes()
     for start in range(0, max(len(values), 1), ROWS):
         where = str(path) if start == 0 else f"{path}, from row {start}"
-        rows = as_batch(_by_name(to_float32(values[start : start + ROWS], where), entry, where), entry, where)
+        beyond = notes.beyond.behind(start)
+        part = to_float32(values[start : start + ROWS], where, missing=True)
+        rows = as_batch(_by_name(part, entry, where), entry, where, beyond)
         check_range(rows, entry, where)
         for index, sample in enumerate(rows, start):
             yield Sample(str(path), index, sample)
+    notes.warn(stacklevel=2)
 
 
 def own_shape(entry: InputDescription) -> tuple[int, ...]:
@@ -404,25 +516,56 @@ def _files_of(path: Path) -> list[Path]:
     raise InputError("there are no inputs in this folder", where=str(path), fix=f"give {known} files")
 
 
-def _fit_source(source: Source, manifest: Manifest) -> list[Sample]:
+def _fit_source(source: Source, manifest: Manifest, notes: Notes, several: bool) -> list[Sample]:
     where = str(source.path)
-    batch = _batch_of(source, manifest.input, manifest.image, manifest.name)
+    batch = _batch_of(source, manifest.input, manifest.image, manifest.name, notes, several)
     check_range(batch, manifest.input, where)
     return [Sample(where, index, values) for index, values in enumerate(batch)]
 
 
 def _batch_of(
-    source: Source, entry: InputDescription, image: ImageDescription | None, model: str
+    source: Source,
+    entry: InputDescription,
+    image: ImageDescription | None,
+    model: str,
+    notes: Notes,
+    several: bool,
 ) -> NDArray[np.float32]:
+    """The samples of a source; `notes` are told which of `several` files they are of."""
     where = str(source.path)
-    if source.values is not None:
-        values = source.values
-        if source.path.suffix.lower() == ".csv" and not isinstance(values, dict):
-            values = fit_rows(values, entry, where)
-        return as_batch(_by_name(values, entry, where), entry, where)
-    if image is None:
-        raise no_pictures(entry, model, where)
-    return image.load(source.path, entry.shape)[np.newaxis]
+    if (table := only_table(entry.named)) is not None and source.text is not None:
+        beyond = notes.beyond.of(source.path.name if several else "")
+        return as_batch(_table_of(source, table, notes), entry, where, beyond)
+    if source.is_picture:
+        if image is None:
+            raise no_pictures(entry, model, where)
+        return image.load(source.path, entry.shape)[np.newaxis]
+    values = _values_of(source)
+    if source.path.suffix.lower() == ".csv" and not isinstance(values, dict):
+        values = fit_rows(values, entry, where)
+    return as_batch(_by_name(values, entry, where), entry, where, notes.beyond.of(source.path.name if several else ""))
+
+
+def _values_of(source: Source) -> Arrays:
+    """The numbers of a file.
+
+    Raises:
+        InputError: If it has text.
+    """
+    if source.values is None:
+        raise source.error or InputError("it has no numbers", where=str(source.path))
+    return source.values
+
+
+def _table_of(source: Source, table: NamedInput, notes: Notes) -> Arrays:
+    """The rows of a table's file, or its arrays by name."""
+    if source.text is None:
+        return _values_of(source)
+    where, as_json = str(source.path), source.path.suffix.lower() == ".json"
+    try:
+        return read_table(source.text, table, where, as_json=as_json, header=source.header, notes=notes)
+    except csv.Error as error:
+        raise _unreadable(error, source.path.suffix.lower(), where) from None
 
 
 def _by_name(values: Arrays, entry: InputDescription, where: str) -> Arrays:
@@ -462,16 +605,13 @@ def fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> 
     return rows.reshape(-1, *shape)
 
 
-def _read_csv(path: Path, header: bool | None) -> NDArray[np.float32]:
+def _read_csv(text: str, where: str, header: bool | None) -> NDArray[np.float32]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return to_float32(read_rows(file, str(path), header), str(path), missing=True)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"cannot be read as CSV ({why(error)})",
-            where=str(path),
-            fix="give comma-separated numbers, one input a row",
-        ) from None
+        return to_float32(read_rows(io.StringIO(text, newline=""), where, header), where, missing=True)
+    except NoNumbersError as error:
+        raise _unreadable(error, ".csv", where, TextError) from None
+    except csv.Error as error:
+        raise _unreadable(error, ".csv", where) from None
 
 
 def _load_numpy(path: Path, needed: str = "", *, lazily: bool = False) -> NDArray[Any] | dict[str, NDArray[Any]]:

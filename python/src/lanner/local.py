@@ -23,7 +23,7 @@ def run(model: Model | str | Path, x: Given) -> Prediction:
 
     Args:
         model: A compiled model, or the path of its file.
-        x: Shape `model.manifest.input.shape`, or (1, *shape).
+        x: Shape `model.manifest.input.shape`, or (1, *shape), or what `Client.predict` takes.
 
     Raises:
         InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.

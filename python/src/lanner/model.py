@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
 from lanner.capacity import LIKE_THE_TABLES, Machine
+from lanner.columns import StatedColumn
 from lanner.coverage import sentence_on
 from lanner.divergence import Divergence, diverge
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
@@ -34,6 +35,8 @@ from lanner.option import takes
 from lanner.options import OPTIONS, CompileKeywords, CompileOptions
 from lanner.precision import PrecisionWarning, Reached
 from lanner.reference import OnnxReference, measure, reference_of
+from lanner.stated_columns import read_columns
+from lanner.tables import Notes, read_objects, stated_by
 
 if TYPE_CHECKING:
     from lanner.onnx import Frame, ImportedModel
@@ -304,8 +307,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     Args:
         model: A path, an ``onnx.ModelProto``, a ``torch.nn.Module``, or a fitted estimator of scikit-learn, XGBoost,
             LightGBM or CatBoost.
-        calibration: Typical samples, shape (n, *input shape), or of a model with several inputs arrays by name; 32 or
-            more are advised.
+        calibration: Typical samples, shape (n, *input shape), or of a model with several inputs arrays by name; of a
+            table also a pandas DataFrame, which gives its columns' names, too. 32 or more are advised.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
@@ -323,8 +326,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     else:
         options.pop("kernel_times", None)
     chosen = CompileOptions(**options)
-    given = calibration_arrays(calibration)
+    given = calibration_arrays(calibration, read_columns(options.get("columns")))
     frame = frame_of(options, given)
+    if not frame.needs_table:
+        frame = replace(frame, columns=stated_by(calibration))
     imported = _import(model, given, options.get("output"), frame)
     _check_stated(options.get("input_range"), imported.named)
     samples = as_batch(given, input_of(imported), "calibration")
@@ -430,15 +435,20 @@ def _check_compiled(path: Path) -> None:
         )
 
 
-def calibration_arrays(calibration: Given) -> Arrays:
-    """Calibration samples as float32.
+def calibration_arrays(calibration: Given, stated: Sequence[StatedColumn] = ()) -> Arrays:
+    """Calibration samples as float32; where columns are stated, also of objects and of columns by name.
 
     Raises:
-        InputError: If they are no finite numbers.
+        InputError: If they are no numbers.
     """
+    columns = stated or stated_by(calibration)
+    rows = read_objects(calibration, columns, "x", "calibration", notes := Notes()) if columns else None
+    if rows is not None:
+        notes.warn(stacklevel=3)
+        return to_float32(rows, "calibration", missing=True)
     if isinstance(calibration, Mapping):
         return {name: to_float32(values, f"calibration, {name}", missing=True) for name, values in calibration.items()}
-    return to_float32(calibration, "calibration", missing=True)
+    return to_float32(calibration, "calibration", missing=True)  # type: ignore[arg-type]
 
 
 def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
@@ -450,7 +460,7 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
     require("onnx", "compiling")
     from lanner.onnx import Frame
 
-    frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"))
+    frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"), options.get("columns"))
     by_name = dict(samples) if isinstance(samples, dict) else {"": samples}
     # A file of one input may call it so, whatever the model does.
     by_name |= {"": by_name["x"]} if "x" in by_name else {}

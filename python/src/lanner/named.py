@@ -17,11 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lanner.columns import Column, decode, encode, width_of
+from lanner.columns import Beyond, Column, decode, encode, label_of, width_of
 from lanner.errors import InputError
 
-#: What a user gives as input: an array, or arrays by name.
-Given: TypeAlias = "ArrayLike | Mapping[str, ArrayLike]"
+#: What a user gives as input: an array, or arrays by name; of a table also objects of its columns.
+Given: TypeAlias = "ArrayLike | Mapping[str, ArrayLike] | Sequence[Mapping[str, object]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +89,19 @@ class NamedInput:
             return (1, self.size)
         return self.shape if self.width == 1 else (*self.shape, self.width)
 
-    def encode(self, values: NDArray[np.float32], where: str) -> NDArray[np.float32]:
+    def encode(self, values: NDArray[np.float32], where: str, beyond: Beyond | None = None) -> NDArray[np.float32]:
         """Samples of shape (n, *shape) as their part of the vector, shape (n, size).
+
+        `beyond` is shown a table's rows, so that it can tell of numbers that count as ends.
 
         Raises:
             InputError: If an element is not whole, or no index, where one is needed; its place is named.
         """
         rows = values.reshape(len(values), -1)
         if self.columns is not None:
-            self._check_missing(rows, where)
+            self._check_columns(self.columns, rows, where)
+            if beyond is not None:
+                beyond.look(self.columns, rows)
             return encode(self.columns, rows)
         if self.datatype != "FP32" or self.choices is not None:
             self._check_whole(values, where)
@@ -120,14 +124,25 @@ class NamedInput:
         values = rows / np.float32(self.factor) if self.choices is None else rows
         return values.reshape(-1, *self.shape).astype(TYPES[self.datatype])
 
-    def _check_missing(self, rows: NDArray[np.float32], where: str) -> None:
-        for index, column in enumerate(self.columns or ()):
-            absent = np.isnan(rows[:, index]) & (not column.missing)
+    def _check_columns(self, columns: tuple[Column, ...], rows: NDArray[np.float32], where: str) -> None:
+        for index, column in enumerate(columns):
+            values, label = rows[:, index], "" if column.name is None else f" ({label_of(columns, index)})"
+            absent = np.isnan(values) & (not column.missing)
             if absent.any():
+                place = [int(np.argmax(absent)), index]
                 raise InputError(
-                    f"element {[int(np.argmax(absent)), index]} is missing, and none of the owner's samples lacks it",
+                    f"element {place}{label} is missing, and none of the owner's samples lacks it",
                     where=where,
                     fix="fill it in, or have the model compiled with samples that lack it",
+                )
+            if column.categories is None:
+                continue
+            most = len(column.categories) - 1
+            other = ~np.isnan(values) & ((values != np.rint(values)) | (values < 0) | (values > most))
+            if other.any():
+                place = [int(np.argmax(other)), index]
+                raise InputError(
+                    f"element {place}{label} is no category", where=where, fix=f"give whole numbers from 0 to {most}"
                 )
 
     def _check_whole(self, values: NDArray[np.float32], where: str) -> None:
@@ -198,9 +213,14 @@ TYPES: Mapping[str, type[np.generic]] = {
 
 
 def encode_inputs(
-    inputs: Sequence[NamedInput], arrays: Mapping[str, NDArray[np.float32]], where: str
+    inputs: Sequence[NamedInput],
+    arrays: Mapping[str, NDArray[np.float32]],
+    where: str,
+    beyond: Beyond | None = None,
 ) -> NDArray[np.float32]:
     """Arrays by name as samples of one vector, shape (n, size of all); each is one sample's, or has them first.
+
+    `beyond` is as for `NamedInput.encode`.
 
     Raises:
         InputError: If one is missing, unknown or of another shape, or they are of different numbers of samples.
@@ -216,10 +236,20 @@ def encode_inputs(
         told = " and ".join(map(str, counts))
         raise InputError(f"the inputs hold {told} samples", where=where, fix="give as many of each")
     coded = [
-        entry.encode(batch, f"{where}, {entry.name}" if where != "input" else f"input {entry.name}")
+        entry.encode(batch, f"{where}, {entry.name}" if where != "input" else f"input {entry.name}", beyond)
         for entry, batch in zip(inputs, batches, strict=True)
     ]
     return np.concatenate(coded, axis=1)
+
+
+def tables_of(inputs: Sequence[NamedInput]) -> frozenset[str]:
+    """The names of the inputs that are tables."""
+    return frozenset(entry.name for entry in inputs if entry.columns is not None)
+
+
+def only_table(inputs: Sequence[NamedInput]) -> NamedInput | None:
+    """The one input of a file whose only input is a table."""
+    return inputs[0] if len(inputs) == 1 and inputs[0].columns is not None else None
 
 
 def decode_inputs(inputs: Sequence[NamedInput], coded: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]:

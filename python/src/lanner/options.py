@@ -149,6 +149,23 @@ class CompileKeywords(TypedDict, total=False):
             at=None,
         ),
     ]
+    columns: Annotated[
+        str | Path | Sequence[str | Mapping[str, object]] | None,
+        Option(
+            'The columns of the table that a model of trees reads, in its order: names, ``"age,sex"`` or a list, '
+            'objects ``{"name": "sex", "missing": True, "categories": ["no", "yes"]}``, or the path of a ``.csv`` file '
+            "with a header or of a ``.json`` file with such a list. Clients may give columns by name, in any order, a "
+            "missing number where `missing` is set or a sample lacks one, and of `categories` the words for 0, 1, "
+            "and so on. A pandas DataFrame as `calibration` gives its names by itself. Clients learn all of it.",
+            flag=Flag(
+                "the names of a table's columns, for models of trees, in the order of the input: a,b,c, a .csv file "
+                "whose header has them, or a .json list that also says which may be missing and what numbers stand "
+                "for; clients learn them",
+                metavar="NAMES|FILE",
+            ),
+            at=None,
+        ),
+    ]
     k: Annotated[
         int,
         Option(

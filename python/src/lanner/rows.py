@@ -23,6 +23,14 @@ HEADER_FIXES = (
 )
 
 
+class TextError(InputError):
+    """A header, or a field that is no number: to a model whose columns have names or categories it may be right."""
+
+
+class NoNumbersError(csv.Error):
+    """The first lines have no numbers."""
+
+
 def read_rows(
     lines: Iterable[str], where: str, header: bool | None = None, fixes: tuple[str, str] = HEADER_FIXES
 ) -> list[list[float]]:
@@ -41,20 +49,20 @@ def read_rows(
     """
     reader = csv.reader(lines)
     if header and next(filter(None, reader), None) is None:
-        raise _none(where)
-    first: _First | None = None
+        raise no_rows(where)
+    first: FirstRow | None = None
     rows: list[list[float]] = []
     for fields in filter(None, reader):
         place = f"{where}, line {reader.line_num}"
         if first is None:
             if not _has_numbers(fields):
                 raise _no_row(fields, next(filter(None, reader), []), place, fixes[0])
-            first = _First(fields, place)
+            first = FirstRow(fields, place)
         else:
             first.compare(fields)
         rows.append([_number(field, number, place) for number, field in enumerate(fields, 1)])
     if first is None:
-        raise _none(where)
+        raise no_rows(where)
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise InputError(
@@ -67,7 +75,7 @@ def read_rows(
     return rows
 
 
-class _First:
+class FirstRow:
     """How the first row is written, beside the others."""
 
     def __init__(self, fields: Sequence[str], place: str) -> None:
@@ -99,7 +107,8 @@ def _counts(row: Sequence[float]) -> bool:
         return len(row) >= _COUNTED and bool(steps[0] > 0 and np.all(np.abs(steps - steps[0]) <= 1e-6 * steps[0]))
 
 
-def _none(where: str) -> InputError:
+def no_rows(where: str) -> InputError:
+    """The error of a file without rows."""
     return InputError("there are no rows", where=where, fix="give one input a row")
 
 
@@ -108,36 +117,41 @@ def _no_row(first: Sequence[str], second: Sequence[str], where: str, fix: str) -
     if not any(map(str.strip, first)):
         return _no_number(first[0], 1, where)
     if _has_numbers(second):
-        return InputError("this is a header", where=where, fix=fix)
-    return csv.Error("its first lines have no numbers")
+        return header_error(where, fix)
+    return NoNumbersError("its first lines have no numbers")
+
+
+def header_error(where: str, fix: str) -> InputError:
+    """The error of a header where numbers are needed."""
+    return TextError("this is a header", where=where, fix=fix)
 
 
 def _has_numbers(fields: Sequence[str]) -> bool:
-    return any(_is_number(field) or _is_odd(field) or _separated(field) for field in fields)
+    return any(is_number(field) or _is_odd(field) or _separated(field) for field in fields)
 
 
 def _number(field: str, number: int, where: str) -> float:
-    if not _is_number(field):
+    if not is_number(field):
         raise _no_number(field, number, where)
     return float(field)
 
 
 def _no_number(field: str, number: int, where: str) -> InputError:
     if not field.strip():
-        return InputError(f"field {number} is empty", where=where, fix="give every input all of its numbers")
+        return TextError(f"field {number} is empty", where=where, fix="give every input all of its numbers")
     if _separated(field):
-        return InputError(
+        return TextError(
             f"field {number} is several numbers",
             where=where,
             fix="put commas between them, not semicolons, tabs or blanks, and decimal points into them",
         )
     if _is_odd(field):
-        return InputError(
+        return TextError(
             f"field {number} has an underscore, or digits other than 0 to 9",
             where=where,
             fix="write numbers with the digits 0 to 9 and nothing between them, as in 1250.5",
         )
-    return InputError(
+    return TextError(
         f"field {number} is no number",
         where=where,
         fix="give numbers alone, with commas between them and a decimal point, without a header",
@@ -147,10 +161,11 @@ def _no_number(field: str, number: int, where: str) -> InputError:
 def _separated(field: str) -> bool:
     """Whether a field is numbers with something else than commas between them."""
     parts = [part for part in re.split(r"[;\s]", field) if part]
-    return len(parts) > 1 and all(map(_is_number, parts))
+    return len(parts) > 1 and all(map(is_number, parts))
 
 
-def _is_number(field: str) -> bool:
+def is_number(field: str) -> bool:
+    """Whether a field is a number as it is read here."""
     return _NUMBER.fullmatch(field) is not None
 
 
@@ -160,7 +175,7 @@ def _is_odd(field: str) -> bool:
         float(field)
     except ValueError:
         return False
-    return not _is_number(field)
+    return not is_number(field)
 
 
 _NUMBER = re.compile(

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from lanner.errors import InputError
 from lanner.images import decode_image
-from lanner.inputs import Arrays, as_batch, check_range, fit_rows, no_pictures, read_json, to_float32
+from lanner.inputs import Arrays, as_batch, check_range, fit_rows, no_pictures, read_json, read_table, to_float32
 from lanner.manifest import Manifest
+from lanner.named import only_table
 from lanner.rows import read_rows
+from lanner.tables import Notes
 
 _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _NUMPY = b"\x93NUMPY"
@@ -29,32 +31,39 @@ _HEADER_FIXES = (
 )
 
 
-def read_upload(content: bytes, manifest: Manifest, *, csv_header: bool = False) -> NDArray[np.float32]:
+def read_upload(
+    content: bytes, manifest: Manifest, *, csv_header: bool = False, notes: Notes | None = None
+) -> NDArray[np.float32]:
     """Samples of shape (n, *the model's), by the rules for files of the same kind, which the first bytes tell.
 
-    `csv_header` says that the first row of CSV is a header; without it, what looks like one is refused.
+    `csv_header` says that the first row of CSV is a header; without it, what looks like one is refused, unless it has
+    the names of the model's columns. `notes` gets what the owner of a table should know.
 
     Raises:
         InputError: If the bytes are of no known kind, or do not fit the model.
     """
-    batch = _batch_of(content, manifest, csv_header=csv_header)
+    batch = _batch_of(content, manifest, csv_header, notes or Notes())
     check_range(batch, manifest.input)
     return batch
 
 
-def _batch_of(content: bytes, manifest: Manifest, *, csv_header: bool) -> NDArray[np.float32]:
+def _batch_of(content: bytes, manifest: Manifest, csv_header: bool, notes: Notes) -> NDArray[np.float32]:
     entry = manifest.input
     if content.startswith(_PICTURES):
         if manifest.image is None:
             raise no_pictures(entry, manifest.name, "picture")
         return manifest.image.convert(decode_image(io.BytesIO(content)), entry.shape)[np.newaxis]
     if content.startswith((_NUMPY, _ZIP)):
-        return as_batch(_arrays(content), entry)
-    if content.lstrip()[:1] in (b"{", b"["):
+        return as_batch(_arrays(content), entry, beyond=notes.beyond)
+    is_json, table, header = content.lstrip()[:1] in (b"{", b"["), only_table(entry.named), csv_header or None
+    if is_json and table is None:
         return as_batch(read_json(content.decode("utf-8-sig", "replace"), "input"), entry)
     try:
-        lines = io.StringIO(content.decode("utf-8-sig"), newline="")
-        rows = read_rows(lines, "input", csv_header or None, _HEADER_FIXES)
+        text = content.decode("utf-8-sig", "replace" if is_json else "strict")
+        if table is not None:
+            values = read_table(text, table, "input", as_json=is_json, header=header, fixes=_HEADER_FIXES, notes=notes)
+            return as_batch(values, entry, beyond=notes.beyond)
+        rows = read_rows(io.StringIO(text, newline=""), "input", header, _HEADER_FIXES)
     except (UnicodeDecodeError, csv.Error):
         kinds = ".npy, .npz, JSON or CSV" if manifest.image is None else "PNG, JPEG, .npy, .npz, JSON or CSV"
         raise InputError(

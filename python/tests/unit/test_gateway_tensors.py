@@ -80,3 +80,23 @@ def test_binary_data_is_what_the_same_values_are_as_json(datatype: str) -> None:
 def test_a_byte_that_is_no_truth_is_refused() -> None:
     with pytest.raises(Refused, match=r"element \[2\] of input 'x' is no BOOL; send true or false"):
         read_tensor(tensor("BOOL", [0, 0, 0]), b"\x00\x01\x02")
+
+
+@pytest.mark.parametrize("datatype", ["FP32", "FP64"])
+def test_floats_of_a_table_may_be_missing(datatype: str) -> None:
+    taken = read_tensor(tensor(datatype, [1.5, None, float("nan"), 2]), None, missing=True)
+    assert np.array_equal(taken, np.array([1.5, np.nan, np.nan, 2], np.float32), equal_nan=True)
+    assert refused(datatype, [1.5, None]) == "the data of input 'x' must be numbers alone"
+    with pytest.raises(InputError, match=r"element \[1\] is nan"):
+        read_tensor(tensor(datatype, [1.5, float("nan")]), None)
+
+
+@pytest.mark.parametrize("data", [[1, "2", None], [1, {}, None], [1, [2], None], ["nan", 1]])
+def test_what_is_neither_a_number_nor_null_is_refused_of_a_table(data: list[Any]) -> None:
+    with pytest.raises(Refused, match=r"numbers alone|equal length"):
+        read_tensor(tensor("FP32", data), None, missing=True)
+
+
+def test_whole_numbers_of_a_table_are_not_missing() -> None:
+    with pytest.raises(Refused, match="numbers alone"):
+        read_tensor(tensor("INT32", [1, None]), None, missing=True)

@@ -30,7 +30,7 @@ def add_csv_option(parser: argparse.ArgumentParser) -> None:
         "--csv-header",
         action=argparse.BooleanOptionalAction,
         help="the first line of each .csv file is a header, which is left out; with --no-csv-header it is an input "
-        "(default: an input; what looks like a header is refused)",
+        "(default: an input; what looks like a header is refused, unless it has the names of the model's columns)",
     )
 
 
@@ -112,7 +112,7 @@ def read_limits(options: argparse.Namespace) -> LimitKeywords:
 
 
 #: The options that decide what of an ONNX file is accepted.
-ACCEPTING = ("output", "output_name", "shape", "fix")
+ACCEPTING = ("output", "output_name", "shape", "fix", "columns")
 
 
 def add_accepting_options(parser: argparse.ArgumentParser) -> None:

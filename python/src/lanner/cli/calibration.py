@@ -9,9 +9,10 @@ from lanner.cli.arguments import csv_header
 from lanner.errors import MisuseError
 from lanner.extras import require
 from lanner.images import ImageDescription
-from lanner.inputs import NUMPY, Arrays, load_arrays, read_sources, stack_sources
+from lanner.inputs import NUMPY, Arrays, load_arrays, read_sources, stack_sources, stack_tables
 from lanner.manifest import InputDescription
 from lanner.model import input_of
+from lanner.named import only_table
 
 
 def require_calibration(options: argparse.Namespace, command: str) -> None:
@@ -42,16 +43,21 @@ def load_calibration(source: Path, options: argparse.Namespace) -> Arrays:
         return _unnamed(load_arrays(source))
     sources = read_sources([source], header)
     image = None if options.image is None else ImageDescription.read(options.image)
-    picture = next((each.path for each in sources if each.values is None), None)
+    picture = next((each.path for each in sources if each.is_picture), None)
     if picture is not None and image is None:
         raise MisuseError(
             "nothing says how a picture becomes an input", where=str(picture), fix="give --image; see README.md"
         )
-    if len(sources) == 1 and source.suffix.lower() == ".json" and sources[0].values is not None:
+    is_json = len(sources) == 1 and source.suffix.lower() == ".json"
+    if is_json and sources[0].values is not None and options.columns is None:
         return _unnamed(sources[0].values)
     entry = _input(options)
     if image is not None:
         image.check_shape(entry.shape)
+    if (table := only_table(entry.named)) is not None:
+        return stack_tables(sources, table)
+    if is_json and sources[0].values is not None:
+        return _unnamed(sources[0].values)
     if entry.named:
         # What is made of a row is made of it when the model is compiled.
         entry = InputDescription("calibration", entry.named[0].shape)
@@ -69,5 +75,9 @@ def _input(options: argparse.Namespace) -> InputDescription:
     from lanner.onnx import Frame, import_model
 
     return input_of(
-        import_model(options.model, options.output, Frame.of(options.shape, options.fix, options.output_name))
+        import_model(
+            options.model,
+            options.output,
+            Frame.of(options.shape, options.fix, options.output_name, options.columns),
+        )
     )

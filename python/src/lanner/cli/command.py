@@ -7,9 +7,10 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import IO, NoReturn
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, NoReturn, TextIO
 
 from lanner.cli import INTERRUPTED, INTERRUPTION
 from lanner.cli.output import Output, writing_results
@@ -17,6 +18,7 @@ from lanner.cli.parser import parse
 from lanner.cli.written import check_written
 from lanner.errors import LannerError, naming_flags
 from lanner.interrupts import abandoned_calls
+from lanner.tables import TableWarning
 
 TERMINATED = 143
 #: Nobody reads the output any more.
@@ -32,7 +34,7 @@ def run_command(arguments: list[str], read: Callable[[Sequence[str]], argparse.N
     """
     output = Output(json="--json" in arguments)
     signal.signal(signal.SIGTERM, _terminate)
-    with naming_flags():
+    with naming_flags(), _telling(output):
         code = _run(arguments, read, output)
     try:
         with writing_results():
@@ -72,6 +74,33 @@ def _run(arguments: list[str], read: Callable[[Sequence[str]], argparse.Namespac
         )
         return 1
     return code
+
+
+@contextmanager
+def _telling(output: Output) -> Iterator[None]:
+    """Print what the owner of a table should know of how it was read, each sentence once, while the body runs."""
+    told = set[str]()
+
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, TableWarning):
+                others(message, category, filename, lineno, file, line)
+            elif str(message) not in told:
+                told.add(str(message))
+                output.warn(str(message))
+
+        warnings.simplefilter("always", TableWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _flush(stream: IO[str] | None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import LimitKeywords
 from lanner.cli.output import Output
+from lanner.cli.report import columns_of
 from lanner.errors import ModelError, Refusal, native_errors
 from lanner.extras import require
 from lanner.named import NamedInput
@@ -31,7 +32,8 @@ def inspect_onnx(options: Namespace, limits: LimitKeywords, output: Output) -> i
     require("onnx", "inspecting an ONNX model")
     from lanner.onnx import Frame, survey_file
 
-    path, frame = options.model, Frame.of(options.shape, options.fix, options.output_name)
+    path = options.model
+    frame = Frame.of(options.shape, options.fix, options.output_name, options.columns)
     # Any network may reveal its scores.
     policy = options.output or ("value" if len(frame.outputs) > 1 else _POLICY)
     survey = survey_file(path, policy, frame)
@@ -90,7 +92,9 @@ def _show_model(model: ImportedModel, output: Output) -> dict[str, Any]:
 
 
 def _described(named: NamedInput) -> str:
-    """The shape of one sample's, and what its elements are where they are no floats."""
+    """The shape of one sample's, and what its elements are where they are no floats, or columns of a table."""
+    if named.columns is not None:
+        return f"{named.shape}, {columns_of(named.columns)}"
     if named.choices is not None:
         return f"{named.shape}, whole numbers from 0 to {named.choices - 1}"
     return f"{named.shape}" if named.datatype == "FP32" else f"{named.shape}, whole numbers"

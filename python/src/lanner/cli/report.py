@@ -8,6 +8,7 @@ from typing import Any
 
 from lanner.cli.output import TEXT_WIDTH, Output, size
 from lanner.cli.repeated import together
+from lanner.columns import Column, names_of
 from lanner.manifest import InputDescription, Manifest
 from lanner.named import NamedInput
 from lanner.wording import counted
@@ -90,7 +91,16 @@ def input_of(entry: InputDescription) -> str:
     return f"{entry.name} {entry.shape}, {values}"
 
 
+def columns_of(columns: Sequence[Column]) -> str:
+    """How many columns a table has, and their names, where they have some."""
+    names, more = names_of(columns), ", ..." if len(columns) > _MOST_NAMES else ""
+    told = "" if names is None else f": {', '.join(names[:_MOST_NAMES])}{more}"
+    return f"a table of {counted(len(columns), 'column')}{told}"
+
+
 def _described(named: NamedInput, entry: InputDescription) -> str:
+    if named.columns is not None:
+        return f"{named.name}, {columns_of(named.columns)}"
     if named.choices is not None:
         return f"{named.name} {named.shape} of whole numbers from 0 to {named.choices - 1}"
     if entry.features is not None:

@@ -24,7 +24,7 @@ from lanner.gateway.service import VERSION, Service, body_limit, predict_all, sa
 from lanner.gateway.sessions import ServedModel
 from lanner.gateway.v1 import add_v1
 from lanner.manifest import Manifest
-from lanner.named import NamedInput
+from lanner.named import NamedInput, tables_of
 from lanner.telemetry.exposition import exposition
 from lanner.telemetry.records import Listener
 
@@ -111,7 +111,7 @@ async def _check_ready(model: ServedModel) -> None:
 
 def _read(body: bytes, header_length: str | None, manifest: Manifest) -> tuple[InferenceRequest, NDArray[np.float32]]:
     """A request and its samples, where every part of it fits the model."""
-    asked = InferenceRequest.parse(body, header_length)
+    asked = InferenceRequest.parse(body, header_length, tables_of(manifest.input.named))
     check_outputs(asked.outputs or (), manifest)
     return asked, samples_of(asked.arrays, manifest)
 

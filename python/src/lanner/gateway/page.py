@@ -20,6 +20,7 @@ from lanner.gateway.service import Service, body_limit, predict
 from lanner.gateway.sessions import Answer, Progress, ServedModel
 from lanner.inputs import own_shape
 from lanner.manifest import Manifest
+from lanner.tables import Notes
 from lanner.uploads import read_upload
 
 #: The page's files in the folder ``assets``, by path, with their content types.
@@ -54,10 +55,14 @@ def add_page(app: FastAPI, service: Service) -> None:
         with service.admission.admit():
             content = await read_body(request, max(body_limit(manifest), MAX_PICTURE))
             # Decoding a picture takes a while, so it is the model's thread that does it.
+            notes = Notes()
             answer = await predict(
-                request, chosen, lambda: _one(read_upload(content, manifest, csv_header=csv_header)), ticket
+                request,
+                chosen,
+                lambda: _one(read_upload(content, manifest, csv_header=csv_header, notes=notes)),
+                ticket,
             )
-        return JSONResponse(_result(answer, manifest))
+        return JSONResponse({**_result(answer, manifest), "notes": notes.sentences()})
 
     @app.get("/ui/progress")
     async def progress(model: str = "", ticket: str = "") -> JSONResponse:

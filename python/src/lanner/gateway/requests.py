@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,16 +49,17 @@ class InferenceRequest:
     binary: bool
 
     @classmethod
-    def parse(cls, body: bytes, header_length: str | None) -> InferenceRequest:
+    def parse(cls, body: bytes, header_length: str | None, tables: Collection[str] = ()) -> InferenceRequest:
         """Read a request.
 
         Args:
             body: The body.
             header_length: The header ``Inference-Header-Content-Length``: the bytes of JSON before binary data.
+            tables: The inputs that are tables, whose numbers may be missing.
 
         Raises:
             Refused: Naming what is wrong.
-            InputError: If a value is not finite, or beyond float32.
+            InputError: If a value is beyond float32, or not finite where it must be.
         """
         text, binary = _split(body, header_length)
         document = _parsed(text)
@@ -67,7 +68,7 @@ class InferenceRequest:
             raise Refused(400, f"`id` must be text of at most {_MAX_ID} characters")
         parameters = _mapping(document.get("parameters", {}), "`parameters`")
         by_default = _flag(parameters, "binary_data_output", "`parameters`", default=False)
-        arrays = _inputs(_listed(document, "inputs"), binary)
+        arrays = _inputs(_listed(document, "inputs"), binary, tables)
         outputs = None
         if document.get("outputs"):
             outputs = tuple(_wanted(entry, by_default) for entry in _listed(document, "outputs"))
@@ -90,7 +91,7 @@ def _parsed(text: bytes) -> Mapping[str, Any]:
     return _mapping(document, "the request")
 
 
-def _inputs(entries: Sequence[Any], binary: bytes) -> dict[str, NDArray[np.float32]]:
+def _inputs(entries: Sequence[Any], binary: bytes, tables: Collection[str]) -> dict[str, NDArray[np.float32]]:
     if not entries:
         raise Refused(400, "there are no inputs")
     arrays, start = dict[str, NDArray[np.float32]](), 0
@@ -112,7 +113,7 @@ def _inputs(entries: Sequence[Any], binary: bytes) -> dict[str, NDArray[np.float
             raise Refused(400, f"input {name!r} is there twice")
         data = None if size is None else binary[start : start + size]
         start += size or 0
-        arrays[name] = read_tensor(entry, data)
+        arrays[name] = read_tensor(entry, data, missing=name in tables)
     if start != len(binary):
         raise Refused(400, f"{len(binary) - start} bytes of data follow that are no input's")
     return arrays

@@ -66,25 +66,33 @@ class Tensor:
         return self.values.astype(DATATYPES[self.datatype]).tobytes()
 
 
-def read_tensor(document: Any, binary: bytes | None) -> NDArray[np.float32]:  # noqa: ANN401 - parsed here
+def read_tensor(
+    document: Any,  # noqa: ANN401 - parsed here
+    binary: bytes | None,
+    *,
+    missing: bool = False,
+) -> NDArray[np.float32]:
     """An input's values in its own shape, from the JSON, or from its part of the data behind it.
+
+    With `missing`, floats may be missing: NaN, and null in JSON, which has no NaN.
 
     Raises:
         Refused: If type, shape and data do not fit each other, or an element is no value of the type.
-        InputError: If a value is not finite, or beyond float32.
+        InputError: If a value is beyond float32, or not finite where it must be.
     """
     name = str(document.get("name"))
     datatype = document.get("datatype")
     if not isinstance(datatype, str) or datatype not in DATATYPES:
         raise Refused(400, f"input {name!r} is of type {datatype!r}; send one of {', '.join(DATATYPES)}")
     shape = _shape(document.get("shape"), name)
-    values = _from_json(document, name) if binary is None else _from_binary(binary, datatype, name)
+    missing = missing and DATATYPES[datatype].kind == "f"
+    values = _from_json(document, name, missing) if binary is None else _from_binary(binary, datatype, name)
     _check_values(values, datatype, name)
     if values.size != math.prod(shape):
         raise Refused(400, f"input {name!r} has {values.size} values, and its shape is {list(shape)}")
     if values.dtype.kind == "b":
         values = values.astype(np.uint8)
-    return to_float32(values, f"input {name!r}").reshape(shape)
+    return to_float32(values, f"input {name!r}", missing=missing).reshape(shape)
 
 
 def _shape(sides: Any, name: str) -> tuple[int, ...]:  # noqa: ANN401 - parsed here
@@ -94,11 +102,30 @@ def _shape(sides: Any, name: str) -> tuple[int, ...]:  # noqa: ANN401 - parsed h
     return tuple(sides)
 
 
-def _from_json(document: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - parsed here
+def numbers_of(data: list[Any], *, missing: bool = False) -> NDArray[Any]:
+    """Lists of JSON as an array of their shape; with `missing`, null is NaN.
+
+    Raises:
+        ValueError: If they are not of equal length.
+        OverflowError: If a number is beyond any type.
+        RecursionError: If they are nested too deeply.
+    """
+    values = np.array(data)
+    if not missing or values.dtype.kind != "O":
+        return values
+    holes = np.array([each is None for each in values.ravel()], bool).reshape(values.shape)
+    # Numbers alone, so that neither text nor an object passes for one.
+    if not all(type(each) in (bool, int, float) for each in values[~holes].tolist()):
+        return values
+    values[holes] = np.nan
+    return values.astype(np.float64)
+
+
+def _from_json(document: Any, name: str, missing: bool) -> NDArray[Any]:  # noqa: ANN401 - parsed here
     if not isinstance(document.get("data"), list):
         raise Refused(400, f"input {name!r} has no `data`, a list of numbers")
     try:
-        values = np.array(document["data"])
+        values = numbers_of(document["data"], missing=missing)
     except (ValueError, OverflowError, RecursionError):
         raise Refused(400, f"the lists in the data of input {name!r} are not of equal length") from None
     if values.dtype.kind not in "biuf":

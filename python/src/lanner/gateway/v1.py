@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,11 @@ from lanner.gateway.errors import Refused
 from lanner.gateway.outputs import tensors
 from lanner.gateway.service import Service, body_limit, predict_all, samples_of
 from lanner.gateway.sessions import Answer
+from lanner.gateway.tensors import numbers_of
 from lanner.inputs import to_float32, without_repeats
 from lanner.manifest import Manifest
+from lanner.named import only_table, tables_of
+from lanner.tables import read_objects
 
 
 def add_v1(app: FastAPI, service: Service) -> None:
@@ -61,37 +64,44 @@ def _read(body: bytes, manifest: Manifest) -> tuple[NDArray[np.float32], bool]:
         raise Refused(400, f"the body is not JSON ({why(error)}); see KServe's protocol v1") from None
     if not isinstance(document, dict) or ("instances" in document) == ("inputs" in document):
         raise Refused(400, "the request must have `instances`, a list of samples, or `inputs`, a list for each input")
-    names = [each.name for each in manifest.input.named] or [manifest.input.name]
-    if "inputs" in document:
-        columns = document["inputs"]
-        given = columns if isinstance(columns, dict) else {names[0]: columns}
-        return samples_of({str(name): _array(values, str(name)) for name, values in given.items()}, manifest), True
-    instances = document["instances"]
-    if not isinstance(instances, list) or not instances:
+    by_column = "inputs" in document
+    given = document["inputs" if by_column else "instances"]
+    if not by_column and (not isinstance(given, list) or not given):
         raise Refused(400, "`instances` must be a list of samples")
-    return samples_of(_stacked(instances, names), manifest), False
+    named = manifest.input.named
+    table, tables = only_table(named), tables_of(named)
+    rows = None if table is None else read_objects(given, table.columns or (), table.name, "the request")
+    if table is not None and rows is not None:
+        return samples_of({table.name: to_float32(rows, "the request", missing=True)}, manifest), by_column
+    names = [each.name for each in named] or [manifest.input.name]
+    if by_column:
+        columns = given if isinstance(given, dict) else {names[0]: given}
+        arrays = {str(name): _array(values, str(name), tables) for name, values in columns.items()}
+    else:
+        arrays = _stacked(given, names, tables)
+    return samples_of(arrays, manifest), by_column
 
 
-def _stacked(instances: Sequence[Any], names: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+def _stacked(instances: Sequence[Any], names: Sequence[str], tables: Collection[str]) -> dict[str, NDArray[np.float32]]:
     """Samples, each a list, or an object of the inputs by name, as an array for each input."""
     if not all(isinstance(each, dict) for each in instances):
         if len(names) > 1:
             raise Refused(400, f"each of the instances must be an object of {', '.join(names)}")
-        return {names[0]: _array(instances, names[0])}
+        return {names[0]: _array(instances, names[0], tables)}
     keys = list(instances[0])
     if any(set(each) != set(keys) for each in instances):
         raise Refused(400, "the instances must have the same inputs")
-    return {str(name): _array([each[name] for each in instances], str(name)) for name in keys}
+    return {str(name): _array([each[name] for each in instances], str(name), tables) for name in keys}
 
 
-def _array(values: object, name: str) -> NDArray[np.float32]:
+def _array(values: Any, name: str, tables: Collection[str]) -> NDArray[np.float32]:  # noqa: ANN401 - parsed here
     try:
-        array = np.array(values)
+        array = numbers_of(values, missing=name in tables)
     except (ValueError, OverflowError, RecursionError):
         array = np.array(None)
     if array.dtype.kind not in "biuf":
         raise Refused(400, f"the data of input {name!r} must be numbers in lists of equal length")
-    return to_float32(array, f"input {name!r}")
+    return to_float32(array, f"input {name!r}", missing=name in tables)
 
 
 def _columns(manifest: Manifest, answer: Answer) -> object:

@@ -10,8 +10,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from lanner.columns import Column
-from lanner.errors import ModelError, UnsupportedOpError
+from lanner.columns import Column, StatedColumn
+from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.named import NamedInput, factor_for, parts_of
 from lanner.onnx.bodies import names_read
 from lanner.onnx.builder import GraphBuilder, Wire
@@ -22,6 +22,7 @@ from lanner.onnx.node import Node
 from lanner.onnx.number_types import INTEGERS, is_mask
 from lanner.onnx.opaque import InferredShapes
 from lanner.onnx.trees.table import Table, leads_to_trees, table_of
+from lanner.stated_columns import check_stated
 
 #: The name of the vector that several inputs are parts of.
 _VECTOR = "inputs"
@@ -85,6 +86,7 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     Raises:
         UnsupportedOpError: If it is of text, or no tensor.
         ModelError: If a size is open.
+        MisuseError: If the owner names more or fewer columns than a table has.
     """
     kind = info.type.tensor_type.elem_type
     if info.type.WhichOneof("value") != "tensor_type" or kind not in _DATATYPES:
@@ -93,7 +95,8 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
         shape, batch, batched = sample_shape(info, proto.graph, frame, alone)
         if len(shape) == 1:
             rows = _rows(info.name, shape[0], frame)
-            columns = tuple(Column.of(rows[:, index]) for index in range(shape[0]))
+            stated = _stated(info.name, shape[0], frame)
+            columns = tuple(Column.of(rows[:, index], stated[index]) for index in range(shape[0]))
             return Entry(NamedInput(info.name, _DATATYPES[kind], shape, columns=columns), batch, batched, rows)
     # The samples of an only input may be an array without a name.
     largest = frame.largest.get(info.name, frame.largest.get("") if alone else None)
@@ -109,6 +112,31 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     if named.choices is None and not alone and not frame.ranged:
         named = replace(named, factor=factor_for(1.0 if largest is None else largest))
     return Entry(named, batch, batched)
+
+
+def check_columns(entries: Sequence[Entry], frame: Frame) -> None:
+    """Check that what an owner says of columns is said of one table.
+
+    Raises:
+        MisuseError: If there is no table, or more than one.
+    """
+    tables = [entry.named.name for entry in entries if entry.named.columns is not None]
+    if frame.needs_table and len(tables) != 1:
+        found = f"the tables {', '.join(tables)}" if tables else "no table that trees read"
+        raise MisuseError(f"columns are named, and the model has {found}", where="--columns", fix="leave it out")
+
+
+def _stated(name: str, count: int, frame: Frame) -> Sequence[StatedColumn | None]:
+    """What the owner says of each of so many columns; a data frame says it of those that it has."""
+    if not frame.needs_table and len(frame.columns) != count:
+        return [None] * count
+    if len(frame.columns) != count:
+        raise MisuseError(
+            f"{len(frame.columns)} columns are named, and input {name} has {count}",
+            where="--columns",
+            fix="name every column, in the order of the model's input",
+        )
+    return check_stated(frame.columns, "--columns" if frame.needs_table else "calibration")
 
 
 def _rows(name: str, count: int, frame: Frame) -> NDArray[np.float32]:

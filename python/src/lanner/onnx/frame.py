@@ -13,8 +13,10 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 from onnx import helper, numpy_helper
 
+from lanner.columns import StatedColumn
 from lanner.errors import InputError, MisuseError
 from lanner.files import check_file, why
+from lanner.stated_columns import StatedColumns, read_columns
 
 #: Sizes by the name of an axis, or of an input, whose axes are then all given.
 Sizes: TypeAlias = "Mapping[str, int | Sequence[int]]"
@@ -34,6 +36,8 @@ class Frame:
         arrays: The calibration's arrays by input, the one array's under ``""``, for what columns of tables are.
         bounds: How far below 0 a private mask must be that is added to a tensor, by the tensor's name.
         ranged: Whether the owner says which values inputs may have, which then are taken as they are.
+        columns: What is said of a table's columns; empty where nothing is.
+        needs_table: Whether the file must have a table, since its owner names columns.
     """
 
     sizes: Sizes = field(default_factory=dict)
@@ -45,6 +49,8 @@ class Frame:
     arrays: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     bounds: Mapping[str, float] = field(default_factory=dict)
     ranged: bool = False
+    columns: tuple[StatedColumn, ...] = ()
+    needs_table: bool = False
 
     @classmethod
     def of(
@@ -52,13 +58,17 @@ class Frame:
         shape: str | Sequence[str] | Sizes | None = None,
         fix: str | Sequence[str] | Mapping[str, ArrayLike] | None = None,
         output_name: str | Sequence[str] | None = None,
+        columns: StatedColumns | None = None,
     ) -> Frame:
-        """Read the options ``shape``, ``fix`` and ``output_name``, as text or as Python has them.
+        """Read the options ``shape``, ``fix``, ``output_name`` and ``columns``, as text or as Python has them.
 
         Raises:
             MisuseError: If one is not written as it must be.
         """
-        return cls(read_sizes(shape), read_fixed(fix), _names(output_name))
+        stated = read_columns(columns)
+        return cls(
+            read_sizes(shape), read_fixed(fix), _names(output_name), columns=stated, needs_table=columns is not None
+        )
 
     def apply(self, proto: onnx.ModelProto) -> None:
         """Put the sizes and constants into a model, in place.

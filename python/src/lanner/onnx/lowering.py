@@ -23,7 +23,7 @@ from lanner.onnx.bodies import is_opened, names_read, opened, ways
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
 from lanner.onnx.ending import End, check_end, check_ending, find_end
-from lanner.onnx.entries import Entry, free_inputs, is_plain, place, read_entry
+from lanner.onnx.entries import Entry, check_columns, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
 from lanner.onnx.hiding import hides
@@ -166,6 +166,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
         refusals.note(_independent(scores[0]))
     builder = GraphBuilder("", ())
     if names and len(entries) == len(names):
+        check_columns(entries, frame)
         builder, placed = place(entries)
         values |= placed
     if ends and entries and wanted is None and len(ends) == 1 and _shows_values(proto, entries, ends[0]):

@@ -7,6 +7,9 @@ import { duration, show } from "./result.js";
 const byId = (id) => document.getElementById(id);
 const drawing = new Drawing(byId("canvas"), byId("cursor"), byId("pen"));
 
+const KINDS = ["draw", "form", "file", "numbers"];
+const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/i;
+
 let models = [];
 let token = null; // In memory alone: it is gone when the page is closed or loaded again.
 
@@ -56,18 +59,24 @@ function chooseModel() {
   const facts = `${several ? "Inputs" : "Input"} ${described.join(", ")}`;
   byId("model-facts").textContent = `${facts}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;
   const pictures = model.image !== null;
+  const columns = (!several && model.inputs[0]?.columns) || null;
+  const named = columns !== null && columns.every(({ name }) => name !== undefined);
   const arrays = several ? "A .npz or JSON file" : "A CSV, JSON or .npy file";
-  for (const kind of ["draw", "file", "numbers"]) {
+  for (const kind of KINDS) {
     const radio = document.querySelector(`input[name="kind"][value="${kind}"]`);
     radio.disabled = kind === "draw" && !pictures;
-    radio.checked = kind === (pictures ? "draw" : "numbers");
+    radio.parentElement.hidden = kind === "form" ? columns === null : kind === "draw" && columns !== null;
+    radio.checked = kind === (pictures ? "draw" : columns !== null ? "form" : "numbers");
   }
-  byId("kind-note").hidden = pictures;
+  byId("fields").replaceChildren(...(columns ?? []).map(field));
+  byId("kind-note").hidden = pictures || columns !== null;
   byId("kind-note").textContent = "This model does not say how a picture becomes its input, so there is nothing to draw for.";
   byId("file-label").textContent = `${pictures ? "A PNG, JPEG, CSV or .npy file" : arrays}; choose it, or drop it on this page`;
   byId("file-help").textContent = pictures
     ? `The gateway makes a picture ${model.image.width} x ${model.image.height} pixels by the model's own rules.`
-    : several ? "An array for each of the inputs, by its name." : `One row of ${model.values} numbers.`;
+    : several ? "An array for each of the inputs, by its name."
+    : named ? `One row of ${model.values} numbers, in the model's order, or behind a header with the columns' names.`
+    : `One row of ${model.values} numbers.`;
   byId("row-label").textContent = several ? "The inputs by name" : `${model.values} numbers`;
   byId("row-help").textContent = several
     ? `JSON, as in {${model.inputs.map(({ name }) => `"${name}": [...]`).join(", ")}}.`
@@ -83,7 +92,45 @@ function chosenKind() {
 }
 
 function chooseKind() {
-  for (const kind of ["draw", "file", "numbers"]) byId(kind).hidden = kind !== chosenKind();
+  for (const kind of KINDS) byId(kind).hidden = kind !== chosenKind();
+}
+
+// A field for a column of a table: a choice between its categories, else a number; empty where it may be missing.
+function field(column, place) {
+  const label = document.createElement("label");
+  label.textContent = column.name ?? `column ${place + 1}`;
+  const words = column.categories ?? null;
+  const taken = document.createElement(words === null ? "input" : "select");
+  if (words === null) {
+    taken.type = "text";
+    taken.inputMode = "decimal";
+    taken.autocomplete = "off";
+  } else {
+    taken.append(new Option(column.missing ? "missing" : "choose", ""), ...words.map((word, index) => new Option(word, index)));
+  }
+  if (column.missing && words === null) taken.placeholder = "empty where it is missing";
+  label.append(taken);
+  return label;
+}
+
+// The row of the form as JSON, in the model's order, where null is a missing number.
+function filledRow() {
+  const columns = chosenModel().inputs[0].columns;
+  const row = [...byId("fields").querySelectorAll("input, select")].map((taken, place) => {
+    const called = columns[place].name ?? `column ${place + 1}`;
+    const text = taken.value.trim();
+    const lacks = () => {
+      taken.focus();
+      return new Error(text === "" ? `${called} is empty` : `${called} is no number`);
+    };
+    if (text === "") {
+      if (!columns[place].missing) throw lacks();
+      return null;
+    }
+    if (!NUMBER.test(text) || !Number.isFinite(Number(text))) throw lacks();
+    return Number(text);
+  });
+  return JSON.stringify([row]);
 }
 
 async function chosenInput() {
@@ -92,6 +139,7 @@ async function chosenInput() {
     if (drawing.empty) throw new Error("nothing is drawn yet");
     return drawing.file();
   }
+  if (kind === "form") return new Blob([filledRow()]);
   if (kind === "file") {
     const file = byId("chosen").files[0];
     if (!file) throw new Error("no file is chosen yet");

@@ -9,6 +9,7 @@ const byId = (id) => document.getElementById(id);
 export function show(answer, model) {
   const { prediction, costs } = answer;
   [byId("answer").textContent, byId("answer-more").textContent] = told(prediction, model);
+  byId("answer-notes").textContent = (answer.notes ?? []).map((note) => `${note[0].toUpperCase()}${note.slice(1)}.`).join(" ");
   byId("probability").textContent = prediction.probability === null ? "" : `probability ${prediction.probability}`;
   byId("phases").replaceChildren(...Object.entries(costs).map(phaseRow));
   byId("phases-note").textContent =
