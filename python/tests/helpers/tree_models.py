@@ -39,7 +39,7 @@ class Drawn:
         missing: bool = False,
     ) -> None:
         self.targets = targets
-        self.nodes: dict[str, list[Any]] = {
+        self.nodes: dict[str, Any] = {
             f"nodes_{part}": []
             for part in ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids")
         }
@@ -98,6 +98,7 @@ class Drawn:
         """The trees as a ``TreeEnsembleClassifier`` with a label and scores."""
         trees, nodes, targets, weights = zip(*self.leaves, strict=True)
         words = isinstance(labels[0], str)
+        names: dict[str, Any] = {"classlabels_strings" if words else "classlabels_int64s": labels}
         node = helper.make_node(
             "TreeEnsembleClassifier",
             ["x"],
@@ -110,7 +111,7 @@ class Drawn:
             class_ids=targets,
             class_weights=weights,
             post_transform=transform,
-            **({"classlabels_strings": labels} if words else {"classlabels_int64s": labels}),
+            **names,
         )
         model = _model(node, columns, len(labels), 3)
         kind = TensorProto.STRING if words else TensorProto.INT64

@@ -20,23 +20,22 @@ COLUMNS = 4
 def _samples(rng: np.random.Generator, kind: str, count: int = 64) -> NDArray[np.float32]:
     """Rows of whole numbers, of decimals, of any numbers, or of whole numbers beyond those that float32 tells apart."""
     size = (count, COLUMNS)
-    drawn = {
-        "whole": lambda: rng.integers(-20, 90, size),
-        "decimals": lambda: np.round(rng.normal(0, 30, size), 2),
-        "any": lambda: rng.normal(0, 1, size),
-        "large": lambda: rng.integers(2**24, 2**29, size),
-    }
-    return drawn[kind]().astype(np.float32)
+    if kind == "whole":
+        return rng.integers(-20, 90, size).astype(np.float32)
+    if kind == "decimals":
+        return np.round(rng.normal(0, 30, size), 2).astype(np.float32)
+    if kind == "any":
+        return rng.normal(0, 1, size).astype(np.float32)
+    return rng.integers(2**24, 2**29, size).astype(np.float32)
 
 
-def _thresholds(rng: np.random.Generator, rows: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+def _thresholds(rows: NDArray[np.float32]) -> list[NDArray[np.float32]]:
     """What nodes compare with: numbers of the samples, numbers between two, and numbers beyond all."""
     found = []
     for column in rows.T:
         known = np.unique(column)
         between = (known[1:] + known[:-1]) / np.float32(2)
         found.append(np.concatenate([known, between, [known[0] - 1000, known[-1] * 8 + 1000]]).astype(np.float32))
-    del rng
     return found
 
 
@@ -68,7 +67,7 @@ def _check(model: onnx.ModelProto, rows: NDArray[np.float32], asked: NDArray[np.
 def test_every_mode_of_a_branch_decides_as_onnxruntime_does(kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = _samples(rng, kind)
-    numbers = _thresholds(rng, rows)
+    numbers = _thresholds(rows)
     # A threshold beyond the grid's ends is one decision for all numbers up to there, and for those beyond.
     inner = [column[np.abs(column) < 1e3] if kind != "large" else column[:-2] for column in numbers]
     drawn = Drawn(rng, inner, targets=1 + seed % 2, trees=4, depth=2 + seed)
@@ -79,7 +78,7 @@ def test_every_mode_of_a_branch_decides_as_onnxruntime_does(kind: str, seed: int
 def test_missing_numbers_go_the_way_that_the_file_says(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = _samples(rng, ("whole", "any")[seed % 2])
-    numbers = _thresholds(rng, rows)
+    numbers = _thresholds(rows)
     modes = MODES if seed < 2 else ("BRANCH_LT",)
     drawn = Drawn(rng, numbers, trees=4, depth=4, modes=modes, missing=True)
     holes = rows.copy()
@@ -91,7 +90,7 @@ def test_missing_numbers_go_the_way_that_the_file_says(seed: int) -> None:
 def test_a_column_that_no_sample_lacks_takes_no_missing_number() -> None:
     rng = np.random.default_rng(0)
     rows = _samples(rng, "whole")
-    compiled = lanner.compile(Drawn(rng, _thresholds(rng, rows)).regressor(COLUMNS), rows)
+    compiled = lanner.compile(Drawn(rng, _thresholds(rows)).regressor(COLUMNS), rows)
     rows[3, 2] = np.nan
     with pytest.raises(InputError, match="missing"):
         compiled.predict_fixed(rows)
@@ -100,7 +99,7 @@ def test_a_column_that_no_sample_lacks_takes_no_missing_number() -> None:
 def test_deep_trees_have_secret_ways() -> None:
     rng = np.random.default_rng(5)
     rows = _samples(rng, "decimals")
-    numbers = _thresholds(rng, rows)
+    numbers = _thresholds(rows)
     model = Drawn(rng, numbers, trees=3, depth=7, modes=("BRANCH_LEQ",)).regressor(COLUMNS)
     deep = lanner.compile(model, rows, output="value")
     assert np.abs(deep.predict_fixed(rows) - _scores(model, rows)).max() < 1e-5
@@ -109,7 +108,7 @@ def test_deep_trees_have_secret_ways() -> None:
 def test_version_five_of_the_operator_is_read() -> None:
     rng = np.random.default_rng(6)
     rows = _samples(rng, "whole")
-    drawn = Drawn(rng, _thresholds(rng, rows), trees=3, depth=3)
+    drawn = Drawn(rng, _thresholds(rows), trees=3, depth=3)
     _check(drawn.ensemble(COLUMNS), rows, rows)
 
 
@@ -117,7 +116,7 @@ def test_version_five_of_the_operator_is_read() -> None:
 def test_classes_have_their_names_and_labels(labels: list[Any], transform: str) -> None:
     rng = np.random.default_rng(7)
     rows = _samples(rng, "whole")
-    model = Drawn(rng, _thresholds(rng, rows), targets=3).classifier(COLUMNS, labels, transform)
+    model = Drawn(rng, _thresholds(rows), targets=3).classifier(COLUMNS, labels, transform)
     compiled = lanner.compile(model, rows)
     assert (compiled.manifest.output, compiled.manifest.classes) == ("label", tuple(map(str, labels)))
     session = open_exactly(model)
@@ -129,7 +128,7 @@ def test_classes_have_their_names_and_labels(labels: list[Any], transform: str) 
 def test_two_classes_of_one_score_are_labelled_as_onnxruntime_labels_them(transform: str) -> None:
     rng = np.random.default_rng(8)
     rows = _samples(rng, "whole")
-    model = Drawn(rng, _thresholds(rng, rows)).classifier(COLUMNS, [0, 1], transform)
+    model = Drawn(rng, _thresholds(rows)).classifier(COLUMNS, [0, 1], transform)
     compiled = lanner.compile(model, rows)
     expected = open_exactly(model).run(["label"], {"x": rows})[0]
     assert compiled.predict_fixed(rows).argmax(1).tolist() == expected.tolist()
@@ -139,7 +138,7 @@ def test_two_classes_of_one_score_are_labelled_as_onnxruntime_labels_them(transf
 def test_both_parties_compute_what_the_reference_does(mode: str) -> None:
     rng = np.random.default_rng(9)
     rows = _samples(rng, "whole")
-    model = Drawn(rng, _thresholds(rng, rows), depth=3).classifier(COLUMNS, [0, 1], "LOGISTIC")
+    model = Drawn(rng, _thresholds(rows), depth=3).classifier(COLUMNS, [0, 1], "LOGISTIC")
     if mode == "spectral":
         with pytest.raises(UnsupportedOpError, match="compares"):
             lanner.compile(model, rows, mode=mode, output="logits")
@@ -152,7 +151,7 @@ def test_both_parties_compute_what_the_reference_does(mode: str) -> None:
 def test_trees_that_name_one_another_in_a_circle_are_refused() -> None:
     rng = np.random.default_rng(10)
     rows = _samples(rng, "whole")
-    drawn = Drawn(rng, _thresholds(rng, rows), trees=1, depth=2)
+    drawn = Drawn(rng, _thresholds(rows), trees=1, depth=2)
     drawn.nodes["nodes_truenodeids"][1] = 0
     with pytest.raises(ModelError, match="circle"):
         lanner.compile(drawn.regressor(COLUMNS), rows)
