@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from lanner.columns import Beyond
 from lanner.errors import InputError
@@ -203,7 +203,7 @@ def load_truth(path: Path) -> NDArray[Any]:
     return truth
 
 
-def to_float32(values: ArrayLike, where: str = "input", *, missing: bool = False) -> NDArray[np.float32]:
+def to_float32(values: object, where: str = "input", *, missing: bool = False) -> NDArray[np.float32]:
     """Convert a numeric array to float32; with `missing`, NaN and infinities stay, which `as_batch` looks at.
 
     Raises:
@@ -255,7 +255,7 @@ def arrays_of(given: Given, named: Sequence[NamedInput], where: str = "input", n
         return to_float32(rows, where, missing=True)
     if isinstance(given, Mapping):
         return {name: to_float32(values, f"input {name}", missing=True) for name, values in given.items()}
-    return to_float32(given, where, missing=True)  # type: ignore[arg-type]
+    return to_float32(given, where, missing=True)
 
 
 def as_batch(

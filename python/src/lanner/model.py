@@ -448,7 +448,7 @@ def calibration_arrays(calibration: Given, stated: Sequence[StatedColumn] = ()) 
         return to_float32(rows, "calibration", missing=True)
     if isinstance(calibration, Mapping):
         return {name: to_float32(values, f"calibration, {name}", missing=True) for name, values in calibration.items()}
-    return to_float32(calibration, "calibration", missing=True)  # type: ignore[arg-type]
+    return to_float32(calibration, "calibration", missing=True)
 
 
 def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:

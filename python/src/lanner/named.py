@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from lanner.columns import Beyond, Column, decode, encode, label_of, width_of
 from lanner.errors import InputError
 
-#: What a user gives as input: an array, or arrays by name; of a table also objects of its columns.
-Given: TypeAlias = "ArrayLike | Mapping[str, ArrayLike] | Sequence[Mapping[str, object]]"
+#: What a user gives as input: an array, or arrays by name; of a table also columns or objects by name, and rows with
+#: words and None among the numbers.
+Given: TypeAlias = "ArrayLike | Mapping[str, object] | Sequence[object]"
 
 
 @dataclass(frozen=True, slots=True)

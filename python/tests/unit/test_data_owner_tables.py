@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ def model() -> lanner.Model:
 
 def test_run_takes_columns_by_name(model: lanner.Model) -> None:
     expected = open_exactly(tree_model()).run(["y"], {"x": np.array([[41, 0, np.nan]], np.float32)})[0].item()
+    given: Any
     for given in (
         {"height": None, "smokes": "no", "age": 41},
         {"age": [41], "smokes": ["no"], "height": [np.nan]},
@@ -28,8 +30,8 @@ def test_run_takes_columns_by_name(model: lanner.Model) -> None:
         [[41, "no", None]],
         np.array([41, 0, np.nan]),
     ):
-        (value,) = lanner.run(model, given).values
-        assert abs(value - expected) < 1e-5
+        values: Any = lanner.run(model, given).values
+        assert abs(values[0] - expected) < 1e-5
 
 
 def test_run_warns_of_ends_and_of_columns_that_are_left_out(model: lanner.Model) -> None:

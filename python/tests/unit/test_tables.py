@@ -184,7 +184,7 @@ def test_columns_are_stated_as_text_as_lists_and_in_files(tmp_path: Path) -> Non
     assert read_columns("age, sex") == read_columns(["age", "sex"]) == named
     (tmp_path / "t.csv").write_text("\ufeffage, sex\n1,2\nno,7,8\n", encoding="utf-8")
     assert read_columns(tmp_path / "t.csv") == read_columns(str(tmp_path / "t.csv")) == named
-    listed = ["age", {"name": "sex", "missing": True, "categories": ["no", "yes"]}]
+    listed: list[Any] = ["age", {"name": "sex", "missing": True, "categories": ["no", "yes"]}]
     (tmp_path / "t.json").write_text(json.dumps(listed))
     told = (StatedColumn("age"), StatedColumn("sex", missing=True, categories=("no", "yes")))
     assert read_columns(tmp_path / "t.json") == read_columns(listed) == told
@@ -257,7 +257,7 @@ def test_what_is_beyond_the_ends_is_told_by_its_place() -> None:
 
 def test_many_places_are_not_all_listed() -> None:
     beyond = Beyond()
-    NamedInput("x", "FP32", (3,), columns=COLUMNS).encode(np.full((20, 3), 1e9, np.float32) * [1, 0, 0], "x", beyond)
+    NamedInput("x", "FP32", (3,), columns=COLUMNS).encode(np.array([[1e9, 0, 0]] * 20, np.float32), "x", beyond)
     assert beyond.sentence() is not None
     assert "rows 1, 2, 3, 4, 5, 6, 7, 8, ... (column age)" in str(beyond.sentence())
 

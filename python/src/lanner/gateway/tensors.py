@@ -113,7 +113,7 @@ def numbers_of(data: list[Any], *, missing: bool = False) -> NDArray[Any]:
     values = np.array(data)
     if not missing or values.dtype.kind != "O":
         return values
-    holes = np.array([each is None for each in values.ravel()], bool).reshape(values.shape)
+    holes = np.array([each is None for each in values.ravel().tolist()], bool).reshape(values.shape)
     # Numbers alone, so that neither text nor an object passes for one.
     if not all(type(each) in (bool, int, float) for each in values[~holes].tolist()):
         return values
