@@ -122,3 +122,33 @@ impl Words {
         &self.words
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lanner_step::Samples;
+
+    use super::*;
+
+    /// A key that came twice would still not mask two elements alike.
+    #[test]
+    fn streams_of_different_strings_have_no_counter_in_common() {
+        const SAMPLES: usize = 8;
+        let samples = Samples::try_from(SAMPLES).unwrap();
+        let places = Places::new([3, 5], 62, samples).unwrap();
+        let pads = Pads::Blocks(Zeroizing::new(vec![Block(7); places.strings()]));
+        let mut words = Words::new(&places);
+        let mut all = vec![0; places.strings() * SAMPLES];
+        for (all, number) in all.chunks_mut(SAMPLES).zip(0..) {
+            pads.fill(number, number as u64, &mut words);
+            all.copy_from_slice(words.get());
+        }
+        let mut distinct = all.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), all.len());
+        // Of a row at once: sample by sample.
+        let mut row = vec![0; 3 * SAMPLES];
+        pads.fill_all(6..9, &mut words, &mut row);
+        assert!((0..row.len()).all(|at| row[at] == all[(6 + at % 3) * SAMPLES + at / 3]));
+    }
+}
