@@ -145,4 +145,4 @@ def test_ragged_lists_are_an_error_of_the_input() -> None:
     proto, arrays = two_floats()
     model = lanner.compile(proto, arrays, mode="cheetah", output_name=["y", "z"])
     with pytest.raises(InputError, match="input a: the lists are not of equal length"):
-        model.predict_fixed({"a": [[1, 2, [3]]], "b": arrays["b"][:1]})  # type: ignore[dict-item]
+        model.predict_fixed({"a": [[1, 2, [3]]], "b": arrays["b"][:1]})
