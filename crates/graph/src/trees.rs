@@ -19,7 +19,7 @@ pub struct Trees {
     /// The column of each node.
     ///
     /// Complete trees of depth d have 2^d - 1 nodes each: those of level l, the root's being 0, come behind the levels above, and among them, the node
-    /// that is reached by the turns p_0 + 2 p_1 + ... + 2^(l-1) p_(l-1), a turn to the right being 1, in place `p * trees + tree` from there. Other trees
+    /// that is reached by the turns p, bit i of which is that of level i, 1 to the right, is in place `p * trees + tree` from there. Other trees
     /// have any number of nodes, each tree as many, one tree after the other.
     pub columns: String,
     /// The threshold of each node, from 0, which every value reaches, to `high + 1`, which none does.
@@ -116,7 +116,11 @@ impl Forest {
             }
             Some(name) => {
                 let paths = tensor(name)?;
-                let turn = |x: &f32| TURNS.into_iter().find(|turn| f32::from(*turn) == *x);
+                let turn = |x: &f32| {
+                    TURNS
+                        .into_iter()
+                        .find(|turn| f32::from(*turn).to_bits() == x.to_bits() || (*turn == 0 && *x == 0.0))
+                };
                 let turns: Option<Vec<i8>> = paths.data().iter().map(turn).collect();
                 match turns.filter(|_| *paths.shape() == [leaves, nodes]) {
                     Some(turns) => Some(turns),

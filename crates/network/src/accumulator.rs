@@ -133,7 +133,7 @@ impl Accumulator {
         }
         match self.bits {
             ..LEAST_BITS => 2,
-            ..=26 => 12,
+            LEAST_BITS..=26 => 12,
             27..=29 => self.bits - 14,
             30..=MOST_BITS => 16,
             _ => i32::BITS,
