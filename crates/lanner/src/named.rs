@@ -73,11 +73,11 @@ impl Column {
         let least = if self.missing { 2 } else { 0 };
         let texts = self.categories.as_ref().is_none_or(|texts| {
             (1..=MOST_CATEGORIES).contains(&texts.len())
-                && texts.iter().all(is_text)
+                && texts.iter().all(|text| is_text(text))
                 && are_distinct(texts.iter())
         });
         texts
-            && self.name.as_ref().is_none_or(is_text)
+            && self.name.as_deref().is_none_or(is_text)
             && self.unit.is_normal()
             && self.unit > 0.0
             && (-FAR..=FAR).contains(&self.offset)
@@ -91,7 +91,7 @@ const MOST_CATEGORIES: usize = 4096;
 /// The most bytes of a column's name, and of a text that a number stands for.
 const MOST_BYTES: usize = 256;
 
-fn is_text(text: &String) -> bool {
+fn is_text(text: &str) -> bool {
     (1..=MOST_BYTES).contains(&text.len())
 }
 

@@ -155,7 +155,7 @@ def stack_tables(sources: Sequence[Source], table: NamedInput) -> NDArray[np.flo
     """
     notes, found = Notes(), []
     for source in sources:
-        values = _table_of(source, table, notes)
+        values = _table_of(source, table, notes, _UNNAMED)
         rows = values.get(table.name, values.get(_ONLY)) if isinstance(values, dict) else values
         if rows is None or rows.shape[-1:] != table.shape:
             fix = f"the model takes rows of {counted(table.shape[0], 'value')}"
@@ -557,13 +557,17 @@ def _values_of(source: Source) -> Arrays:
     return source.values
 
 
-def _table_of(source: Source, table: NamedInput, notes: Notes) -> Arrays:
+#: What to do about a header of calibration samples, whose columns may get their names by it.
+_UNNAMED = (f"pass --columns with its names (in Python columns=), or {HEADER_FIXES[0]}", HEADER_FIXES[1])
+
+
+def _table_of(source: Source, table: NamedInput, notes: Notes, fixes: tuple[str, str] = HEADER_FIXES) -> Arrays:
     """The rows of a table's file, or its arrays by name."""
     if source.text is None:
         return _values_of(source)
     where, as_json = str(source.path), source.path.suffix.lower() == ".json"
     try:
-        return read_table(source.text, table, where, as_json=as_json, header=source.header, notes=notes)
+        return read_table(source.text, table, where, as_json=as_json, header=source.header, fixes=fixes, notes=notes)
     except csv.Error as error:
         raise _unreadable(error, source.path.suffix.lower(), where) from None
 

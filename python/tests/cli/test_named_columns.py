@@ -126,6 +126,20 @@ def test_columns_that_do_not_fit_the_model_exit_2(folder: Path, tmp_path: Path) 
     assert "the model has no table that trees read" in done.document["error"]["what"]
 
 
+def test_calibration_with_a_header_needs_the_names_or_goes_without(folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / "samples.csv"
+    table.write_text(as_csv(samples(), words=False))
+    target = ("-o", tmp_path / "trees.lanner", "--mode", "cheetah")
+    arguments = ["compile", folder / "trees.onnx", *target, "--calibration", table]
+    done = command(*arguments)
+    assert (done.code, done.document["error"]["what"]) == (6, "this is a header")
+    assert done.document["error"]["fix"].startswith("pass --columns")
+    for options, names in ((("--csv-header",), [None] * 3), (("--columns", table), list(NAMES))):
+        assert command(*arguments, *options).code == 0
+        columns = lanner.load(tmp_path / "trees.lanner").manifest.input.named[0].columns or ()
+        assert [column.name for column in columns] == names
+
+
 def test_inspect_takes_columns(folder: Path) -> None:
     done = command("inspect", folder / "trees.onnx", "--columns", "a,b,c")
     (entry,) = done.document["inputs"]
