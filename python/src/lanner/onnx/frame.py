@@ -32,6 +32,7 @@ class Frame:
         gains: What outputs' values are multiplied with, by the output's name.
         arrays: The calibration's arrays by input, the one array's under ``""``, for what columns of tables are.
         bounds: How far below 0 a private mask must be that is added to a tensor, by the tensor's name.
+        published: Tables of embeddings to publish: their names, or the one of `lanner.embeddings.ALL`.
     """
 
     sizes: Sizes = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Frame:
     gains: Mapping[str, float] = field(default_factory=dict)
     arrays: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     bounds: Mapping[str, float] = field(default_factory=dict)
+    published: Sequence[str] = ()
 
     @classmethod
     def of(
