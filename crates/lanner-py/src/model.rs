@@ -97,8 +97,8 @@ impl NativeModel {
     }
 
     /// The table that the owner publishes for an input, if any.
-    fn published<'py>(&self, py: Python<'py>, input: &str) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
-        let Some(table) = self.0.published(input) else { return Ok(None) };
+    fn published<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
+        let Some(table) = self.0.published(name) else { return Ok(None) };
         let shape = (table.shape().first().copied().unwrap_or(0), table.shape().get(1).copied().unwrap_or(0));
         let rows = numpy::ndarray::ArrayView2::from_shape(shape, table.data())
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;

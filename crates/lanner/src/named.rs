@@ -167,3 +167,54 @@ fn are_distinct<'a>(names: impl Iterator<Item = &'a String>) -> bool {
     let mut seen = std::collections::BTreeSet::new();
     names.into_iter().all(|name| seen.insert(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(rows: usize, width: usize, sha256: &str) -> NamedInput {
+        NamedInput {
+            name: "ids".to_owned(),
+            datatype: "INT64".to_owned(),
+            shape: vec![6],
+            choices: Some(30),
+            factor: 0.5,
+            columns: None,
+            embeddings: Some(Embeddings { rows, width, sha256: sha256.to_owned() }),
+        }
+    }
+
+    #[test]
+    fn rows_of_a_public_table_are_an_input_s_elements() {
+        let hash = "0a".repeat(32);
+        assert!(make_input(&[published(30, 4, &hash)], 24));
+        for (input, length) in [
+            (published(30, 4, &hash), 6 * 30),
+            (published(29, 4, &hash), 24),
+            (published(30, 0, &hash), 0),
+            (published(30, usize::MAX, &hash), 24),
+            (published(30, 4, &hash[1..]), 24),
+            (published(30, 4, &hash.to_uppercase()), 24),
+            (NamedInput { choices: None, ..published(30, 4, &hash) }, 24),
+            (NamedInput { columns: Some(Vec::new()), ..published(30, 4, &hash) }, 24),
+            (NamedInput { factor: 0.3, ..published(30, 4, &hash) }, 24),
+        ] {
+            assert!(!make_input(&[input], length));
+        }
+    }
+
+    #[test]
+    fn a_table_is_found_by_its_shape_and_its_numbers() {
+        let mut tensors = Tensors::default();
+        let table = Tensor::new(vec![2, 3], vec![0.0, 1.0, -2.5, 3.0, 1e-40, 7.0]).unwrap();
+        tensors.insert("public.ids", table.clone()).unwrap();
+        // That of 24 bytes, as Python's hashlib has it.
+        let sha256 = "f4d2a1f7e3d369f30c8d2ad0a473df32de864982284a872db16f7c0f667080e7".to_owned();
+        let of = Embeddings { rows: 2, width: 3, sha256 };
+        assert_eq!(of.find("ids", &tensors), Some(&table));
+        assert_eq!(of.find("others", &tensors), None);
+        assert_eq!(Embeddings { rows: 3, width: 2, ..of.clone() }.find("ids", &tensors), None);
+        tensors.insert("public.ids", Tensor::new(vec![2, 3], vec![0.0; 6]).unwrap()).unwrap();
+        assert_eq!(of.find("ids", &tensors), None);
+    }
+}

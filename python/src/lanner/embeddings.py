@@ -183,7 +183,7 @@ def read_tables(path: str | Path) -> dict[str, NDArray[Any]]:
     try:
         loaded = np.load(path, allow_pickle=False)
         if not isinstance(loaded, np.lib.npyio.NpzFile):
-            raise ValueError("it is one array")  # noqa: TRY301 - told as what NumPy refuses is
+            raise ValueError("it is one array")  # noqa: TRY004, TRY301 - told as what NumPy refuses is
         with loaded:
             return {name: np.asarray(loaded[name]) for name in loaded.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:

@@ -59,7 +59,7 @@ def place_of(path: str | Path) -> Path:
 
 
 def write_whole(path: str | Path, content: str | bytes, error: type[LannerError]) -> None:
-    """Write a file of text or bytes, which takes its name once all of it is written: what had the name is there until then.
+    """Write a file of text or bytes, which takes its name once all is written: what had the name is there until then.
 
     Raises:
         LannerError: Of the class `error`, if it cannot be written.

@@ -147,12 +147,7 @@ class _Constants:
             read = carried.intersection(names_read(node))
             if not read or node.op_type in _OF_SHAPES:
                 continue
-            if (
-                node.domain in ("", "ai.onnx")
-                and node.op_type in _CARRIERS
-                and node.input[0] in read
-                and len(read) == 1
-            ):
+            if node.op_type in _CARRIERS and read == {node.input[0]} and node.domain in ("", "ai.onnx"):
                 carried.update(node.output)
             elif (table := self._looked_up(node, read)) is not None:
                 uses.lookups.append((node, table))
