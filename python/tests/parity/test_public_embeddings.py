@@ -154,6 +154,8 @@ def test_a_file_holds_the_table_and_the_public_half_its_hash_alone(published: la
     (entry,) = json.loads(public.read_text())["inputs"]
     assert set(entry) == {"name", "datatype", "shape", "choices", "factor", "embeddings"}
     assert set(entry["embeddings"]) == {"rows", "width", "sha256"}
+    with pytest.raises(ModelError, match="and the model's is 30 x 4"):
+        manifest.holding({"ids": published.published["ids"] + 1})
     with pytest.raises(MisuseError, match="public table of 30 x 4 numbers, which is not here"):
         manifest.input.named[0].encode(np.zeros((1, 6), np.float32), "input")
     report = loaded.report()
@@ -183,11 +185,23 @@ def test_commands_take_the_table_from_beside_the_public_half(published: lanner.M
         assert command(*asking, "--pin-model", public).code == 6
         lacking = command("gateway", server.address, *server.pin, "--listen", "127.0.0.1:0")
         assert (lacking.code, "public table of 30 x 4 numbers" in lacking.errors) == (2, True)
-        with gateway(tmp_path / "gate", server.address, *server.pin, "--pin-model", public) as process:
-            assert process.document["models"] == ["bag"]
         write_tables(beside(public), {"ids": published.published["ids"] + 1})
         refused = command(*asking, "--pin-model", public)
         assert (refused.code, "and the model's is 30 x 4" in refused.errors) == (3, True)
+
+
+@pytest.mark.slow
+def test_a_gateway_and_a_client_of_python_take_the_table(published: lanner.Model, tmp_path: Path) -> None:
+    model, public = tmp_path / "bag.lanner", tmp_path / "bag.public"
+    published.save(model)
+    published.export_public(public)
+    with serving(tmp_path / "server", model) as server:
+        with gateway(tmp_path / "gate", server.address, *server.pin, "--pin-model", public) as process:
+            assert process.document["models"] == ["bag"]
+        with lanner.Client(server.address, pin=server.pin[1], embeddings=beside(public)) as client:
+            logits = np.array(client.predict(np.arange(6)).logits)
+        assert np.allclose(logits, published.predict_fixed(np.arange(6))[0])
+        write_tables(beside(public), {"ids": published.published["ids"] + 1})
         with pytest.raises(ModelError, match="and the model's is 30 x 4"):
             lanner.Client(server.address, pin=server.pin[1], embeddings=beside(public))
 
