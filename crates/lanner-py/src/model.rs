@@ -96,6 +96,15 @@ impl NativeModel {
         self.0.manifest().to_json().map_err(|error| raise(py, &error))
     }
 
+    /// The table that the owner publishes for an input, if any.
+    fn published<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
+        let Some(table) = self.0.published(name) else { return Ok(None) };
+        let shape = (table.shape().first().copied().unwrap_or(0), table.shape().get(1).copied().unwrap_or(0));
+        let rows = numpy::ndarray::ArrayView2::from_shape(shape, table.data())
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        Ok(Some(PyArray2::from_array(py, &rows)))
+    }
+
     fn fixed<'py>(&self, py: Python<'py>, x: PyReadonlyArrayDyn<'py, f32>) -> PyResult<Reference<'py>> {
         let samples = values(&x);
         let fixed = py.detach(|| self.0.fixed(&samples)).map_err(|error| raise(py, &error))?;

@@ -46,7 +46,7 @@ pub use local::run;
 pub use manifest::{InputDescription, Manifest};
 pub use model::{Fixed, Model};
 pub use modes::modes;
-pub use named::{NamedInput, NamedOutput};
+pub use named::{Embeddings, NamedInput, NamedOutput};
 pub use offers::{OfferedModel, list_models};
 pub use options::{AutoOptions, CompileOptions, LimitOptions};
 pub use pairings::{pairings, revoke};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lanner_graph::{FloatExecutor, Graph};
 use lanner_network::InputScale;
-use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Policy, Tensors};
+use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Policy, Tensor, Tensors};
 use lanner_primitives::Prg;
 use lanner_quantize::{Calibration, outline};
 use lanner_transfers::softmax::likeliest;
@@ -17,7 +17,8 @@ use crate::manifest::{check_version, hash_weights, version_with};
 use crate::refusals::{foresee, reasons};
 use crate::report::report;
 use crate::{
-    CompileOptions, Error, ErrorKind, InputDescription, KernelTimes, LimitOptions, Manifest, Result,
+    CompileOptions, Error, ErrorKind, InputDescription, KernelTimes, LimitOptions, Manifest, NamedInput,
+    Result,
 };
 
 /// A fixed-point network with its weights, its plan and its public half.
@@ -78,6 +79,7 @@ impl Model {
         tell: &mut dyn FnMut(&'static str),
     ) -> Result<Self> {
         options.check()?;
+        check_published(&options.inputs, &tensors)?;
         let (mode, policy) = (options.mode()?, options.policy()?);
         let kernel_times = options.kernel_times()?;
         tell("checking operators and sizes");
@@ -185,6 +187,7 @@ impl Model {
         }
         document.graph.check_version()?;
         let tensors = Tensors::from_safetensors(&contents.float)?;
+        check_published(&manifest.inputs, &tensors)?;
         let (graph, salt, kernel_times) = (document.graph, contents.salt, contents.kernel_times.clone());
         Ok(Self { manifest, network, graph, tensors, salt, kernel_times })
     }
@@ -208,7 +211,7 @@ impl Model {
         Contents { manifest, fixed, float, salt, kernel_times }.write(path)
     }
 
-    /// Writes the public half.
+    /// Writes the public half, without the tables that it names: [`Self::published`] has those.
     ///
     /// # Errors
     /// [`ErrorKind::Model`] if the file cannot be written.
@@ -224,6 +227,13 @@ impl Model {
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The table that the owner publishes for the indices of an input, shape (rows, width).
+    #[must_use]
+    pub fn published(&self, input: &str) -> Option<&Tensor> {
+        let of = self.manifest.inputs.iter().find(|each| each.name == input)?;
+        of.embeddings.as_ref()?.find(input, &self.tensors)
     }
 
     /// The integer network.
@@ -321,6 +331,18 @@ impl Model {
         }
         Ok(samples.chunks(length))
     }
+}
+
+/// Checks that the tables that inputs name are there.
+fn check_published(inputs: &[NamedInput], tensors: &Tensors) -> Result<()> {
+    let named = |input: &&NamedInput| {
+        input.embeddings.as_ref().is_some_and(|embeddings| embeddings.find(&input.name, tensors).is_none())
+    };
+    inputs.iter().find(named).map_or(Ok(()), |input| {
+        let what =
+            format!("the table of embeddings for {} is not the one that the model publishes", input.name);
+        Err(Error::new(ErrorKind::Model, what).fix("compile the model again"))
+    })
 }
 
 /// The moduli of the rings, for diagnostics.

@@ -1,6 +1,10 @@
 //! The inputs and outputs of the original model by name, of which the network's one input and output are made.
 
+use lanner_network::{Tensor, Tensors};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::manifest::hex;
 
 /// One input of the original model: its elements' part of the network's input, in the order of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +24,21 @@ pub struct NamedInput {
     /// column that may lack a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<Column>>,
+    /// Of indices whose rows of a public table the client looks up by itself, that table: the network's input has the rows, times the factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embeddings: Option<Embeddings>,
+}
+
+/// A table that the model's owner publishes, which stands in a file of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Embeddings {
+    /// Its rows, one for each choice.
+    pub rows: usize,
+    /// Elements of a row.
+    pub width: usize,
+    /// The SHA-256 of its elements, row after row, each as the 4 bytes of a float, the lowest first. In hexadecimal.
+    pub sha256: String,
 }
 
 /// A column of a table: a real x is the code `round(x / unit) - offset`, within what there is.
@@ -61,8 +80,34 @@ impl NamedInput {
             let lacking = columns.iter().filter(|column| column.missing).count();
             return columns.len().checked_add(lacking);
         }
+        if let Some(embeddings) = &self.embeddings {
+            return count(&self.shape)?.checked_mul(embeddings.width);
+        }
         let width = self.choices.map_or(1, |count| if count == 2 { 1 } else { count });
         count(&self.shape)?.checked_mul(width)
+    }
+}
+
+impl Embeddings {
+    /// What the names of tables begin with among a model's tensors.
+    const PREFIX: &str = "public.";
+
+    /// The table of an input among a model's tensors, if it is there and as described.
+    pub(crate) fn find<'t>(&self, input: &str, tensors: &'t Tensors) -> Option<&'t Tensor> {
+        let table = tensors.get(&format!("{}{input}", Self::PREFIX))?;
+        let mut hash = Sha256::new();
+        for part in table.data().chunks(PIECE) {
+            hash.update(part.iter().flat_map(|element| element.to_le_bytes()).collect::<Vec<u8>>());
+        }
+        let fits = table.shape() == [self.rows, self.width] && hex(&hash.finalize()) == self.sha256;
+        fits.then_some(table)
+    }
+
+    /// Whether there is a row for each choice, and a hash.
+    fn is_sound(&self, choices: Option<usize>) -> bool {
+        let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let hashed = self.sha256.len() == 64 && self.sha256.bytes().all(digit);
+        choices == Some(self.rows) && self.rows > 0 && self.width > 0 && hashed
     }
 }
 
@@ -95,13 +140,21 @@ fn is_text(text: &str) -> bool {
     (1..=MOST_BYTES).contains(&text.len())
 }
 
+/// Elements that are hashed at once.
+const PIECE: usize = 1 << 12;
+
 /// Whether these are the parts of a network's input of so many elements.
 pub(crate) fn make_input(inputs: &[NamedInput], length: usize) -> bool {
     let whole = sum(inputs.iter().map(NamedInput::size)) == Some(length);
     whole
         && inputs.iter().all(|input| {
             let is_one = input.factor.to_bits() == 1.0_f64.to_bits();
-            let numbers = is_power(input.factor) && (input.choices.is_none() || is_one);
+            let given = input.choices.is_none() || input.embeddings.is_some();
+            let numbers = is_power(input.factor) && (given || is_one);
+            let embeddings = input
+                .embeddings
+                .as_ref()
+                .is_none_or(|embeddings| input.columns.is_none() && embeddings.is_sound(input.choices));
             let columns = input.columns.as_ref().is_none_or(|columns| {
                 is_one
                     && input.choices.is_none()
@@ -109,7 +162,7 @@ pub(crate) fn make_input(inputs: &[NamedInput], length: usize) -> bool {
                     && columns.iter().all(Column::is_sound)
                     && are_distinct(columns.iter().filter_map(|column| column.name.as_ref()))
             });
-            numbers && columns
+            numbers && columns && embeddings
         })
         && are_distinct(inputs.iter().map(|input| &input.name))
 }
@@ -138,4 +191,55 @@ fn is_power(factor: f64) -> bool {
 fn are_distinct<'a>(names: impl Iterator<Item = &'a String>) -> bool {
     let mut seen = std::collections::BTreeSet::new();
     names.into_iter().all(|name| seen.insert(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(rows: usize, width: usize, sha256: &str) -> NamedInput {
+        NamedInput {
+            name: "ids".to_owned(),
+            datatype: "INT64".to_owned(),
+            shape: vec![6],
+            choices: Some(30),
+            factor: 0.5,
+            columns: None,
+            embeddings: Some(Embeddings { rows, width, sha256: sha256.to_owned() }),
+        }
+    }
+
+    #[test]
+    fn rows_of_a_public_table_are_an_input_s_elements() {
+        let hash = "0a".repeat(32);
+        assert!(make_input(&[published(30, 4, &hash)], 24));
+        for (input, length) in [
+            (published(30, 4, &hash), 6 * 30),
+            (published(29, 4, &hash), 24),
+            (published(30, 0, &hash), 0),
+            (published(30, usize::MAX, &hash), 24),
+            (published(30, 4, &hash[1..]), 24),
+            (published(30, 4, &hash.to_uppercase()), 24),
+            (NamedInput { choices: None, ..published(30, 4, &hash) }, 24),
+            (NamedInput { columns: Some(Vec::new()), ..published(30, 4, &hash) }, 24),
+            (NamedInput { factor: 0.3, ..published(30, 4, &hash) }, 24),
+        ] {
+            assert!(!make_input(&[input], length));
+        }
+    }
+
+    #[test]
+    fn a_table_is_found_by_its_shape_and_its_numbers() {
+        let mut tensors = Tensors::default();
+        let table = Tensor::new(vec![2, 3], vec![0.0, 1.0, -2.5, 3.0, 1e-40, 7.0]).unwrap();
+        tensors.insert("public.ids", table.clone()).unwrap();
+        // That of 24 bytes, as Python's hashlib has it.
+        let sha256 = "f4d2a1f7e3d369f30c8d2ad0a473df32de864982284a872db16f7c0f667080e7".to_owned();
+        let of = Embeddings { rows: 2, width: 3, sha256 };
+        assert_eq!(of.find("ids", &tensors), Some(&table));
+        assert_eq!(of.find("others", &tensors), None);
+        assert_eq!(Embeddings { rows: 3, width: 2, ..of.clone() }.find("ids", &tensors), None);
+        tensors.insert("public.ids", Tensor::new(vec![2, 3], vec![0.0; 6]).unwrap()).unwrap();
+        assert_eq!(of.find("ids", &tensors), None);
+    }
 }

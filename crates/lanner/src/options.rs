@@ -317,11 +317,14 @@ impl CompileOptions {
             return Err(error.at("proved_ranges").fix("leave it out, or compile with mode cheetah"));
         }
         let (input_range, public_preprocessing) = (self.input_range, self.public_preprocessing);
+        // The range of published tables is theirs, and nothing else in it is ever an input.
+        let widens = self.inputs.iter().all(|input| input.embeddings.is_none());
         let output_unit =
             self.digits.filter(|_| self.output == "value").map(|digits| 0.1_f64.powi(digits as i32));
         let (proves, saturates) = (self.proved_ranges, options.saturates || self.proved_ranges);
         Ok(QuantizationOptions {
             input_range,
+            widens,
             public_preprocessing,
             output_unit,
             proves,

@@ -8,7 +8,7 @@ use lanner_plan::{Account, Action, BuiltStep, Rings};
 use lanner_step::{Memory, ValueType};
 use serde_json::{Value, json};
 
-use crate::{Manifest, Result};
+use crate::{Embeddings, Manifest, Result};
 
 /// Ranges, bits, operations, circuits and leakage; over powers of two, how it rounds.
 pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
@@ -46,6 +46,11 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     if let Some(features) = features(network.public().input()) {
         report["features"] = features;
     }
+    let published: Vec<Value> = published(manifest).collect();
+    if !published.is_empty() {
+        report["embeddings"] = json!(published);
+        report["leakage"]["embeddings"] = json!(EMBEDDINGS);
+    }
     if !manifest.plan.saturation.is_empty() {
         report["leakage"]["saturation"] = json!(SATURATION);
     }
@@ -62,6 +67,18 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
 /// What the bit of saturation tells a client, for people.
 const SATURATION: &str = "the bit is a threshold of hidden values: a client that asks about many inputs of its choice finds out where the first activation reaches \
                           its bound, and so more of the weights than scores alone reveal";
+
+/// What published tables tell, for people.
+const EMBEDDINGS: &str = "anybody has the tables of embeddings, every weight of them; the client knows exactly what the first layer reads, where it would know no more \
+                          than its indices";
+
+/// The tables that are published, and how many weights they are.
+fn published(manifest: &Manifest) -> impl Iterator<Item = Value> {
+    manifest.inputs.iter().filter_map(|input| {
+        let Embeddings { rows, width, .. } = input.embeddings.as_ref()?;
+        Some(json!({"input": input.name, "rows": rows, "width": width, "weights": rows.saturating_mul(*width)}))
+    })
+}
 
 /// What is told of each feature of an input whose features have units of their own: the range accepted, a unit, the centre, and of a public
 /// preprocessing the factor and the term.

@@ -17,6 +17,8 @@ pub struct QuantizationOptions {
     /// The smallest and the largest input accepted, with 0 between them. The calibration samples decide where it is `None`, and then the
     /// public half tells of them, to the next step of the grid.
     pub input_range: Option<[f64; 2]>,
+    /// Whether inputs of the compiler's own making join samples that cover little of a stated range. Not where all inputs are made of a known table.
+    pub widens: bool,
     /// Whether the constants in front of the first layer are published, for the client to apply in floating point.
     pub public_preprocessing: bool,
     /// Whether values are rescaled where they have grown. If not, there is nothing but sums and products, in one ring, and weights have no more bits
@@ -50,6 +52,7 @@ impl Default for QuantizationOptions {
             max_weight_bits: 12,
             accumulators,
             input_range: None,
+            widens: true,
             public_preprocessing: false,
             rescales: true,
             squares_of_sums: true,

@@ -98,10 +98,11 @@ impl<'c> Prepared<'c> {
         Ok(self)
     }
 
-    /// Whether the range of inputs is stated, and the samples cover little of it.
+    /// Whether the range of inputs is stated, and the samples cover little of it, where other inputs may.
     pub(super) fn covers_little(&self, options: &QuantizationOptions) -> bool {
         let given: Vec<&[f32]> = self.samples.iter().map(|(_, sample)| *sample).collect();
-        options.input_range.is_some_and(|range| made::is_sparse(made::covered(&given, range)))
+        let range = options.input_range.filter(|_| options.widens);
+        range.is_some_and(|range| made::is_sparse(made::covered(&given, range)))
     }
 
     /// The same without what was made; none if nothing was.

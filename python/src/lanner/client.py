@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner import _native
-from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
+from lanner.embeddings import read_tables
+from lanner.errors import InputError, MisuseError, ModelError, PeerError, TransportError, native_errors
 from lanner.files import check_file
 from lanner.forks import OfProcess
 from lanner.heap import give_back_freed
@@ -101,6 +102,7 @@ class ClientKeywords(TypedDict, total=False):
     max_memory: str | int | None
     max_seconds: int | None
     keys: str | Path | None
+    embeddings: str | Path | None
 
 
 class Client(OfProcess):
@@ -131,6 +133,8 @@ class Client(OfProcess):
             Without it nothing is kept.
         keys: A file that `lanner.keygen` wrote: the session's keys, of which a server is sent its part once. Without it
             each session makes its own, and sends them.
+        embeddings: The file of tables that ``lanner export`` wrote beside the public half, for a model whose owner
+            publishes its embeddings: indices are looked up there. The public half names its hash.
         watch: What other threads see of the set-up while it runs.
 
     Attributes:
@@ -140,6 +144,7 @@ class Client(OfProcess):
 
     Raises:
         MisuseError: If an argument is wrong, or the keys are for models with other needs.
+        ModelError: If the file of tables cannot be read, or has other tables than the model's.
         TransportError: If there is no connection, or the server's certificate is not trusted.
         PeerError: If the server refuses, speaks another version, or serves another model.
         BusyError: If it is busy: the same may be asked again later.
@@ -163,6 +168,7 @@ class Client(OfProcess):
         max_seconds: int | None = None,
         state_dir: str | Path | None = None,
         keys: str | Path | None = None,
+        embeddings: str | Path | None = None,
         watch: SetUpWatch | None = None,
     ) -> None:
         super().__init__()
@@ -170,6 +176,7 @@ class Client(OfProcess):
         self.address = parse_address(address)
         if keys is not None:
             check_file(keys, MisuseError)
+        tables = {} if embeddings is None else read_tables(embeddings)
         self._broken = False
         self._watch = watch or SetUpWatch()
         self._config = {
@@ -186,6 +193,11 @@ class Client(OfProcess):
         manifest = Manifest.parse(self._native.manifest(), self.address)
         # The server may offer it by another name than its file has.
         self.manifest = manifest if model is None else replace(manifest, name=model)
+        try:
+            self.manifest = self.manifest.holding(tables, _text(embeddings))
+        except ModelError:
+            self.close()
+            raise
         self.sessions = 1
 
     def _connect(self) -> _native.NativeClient:

@@ -58,8 +58,8 @@ def place_of(path: str | Path) -> Path:
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
-def write_whole(path: str | Path, text: str, error: type[LannerError]) -> None:
-    """Write a file of text, which takes its name once all of it is written: what had the name is there until then.
+def write_whole(path: str | Path, content: str | bytes, error: type[LannerError]) -> None:
+    """Write a file of text or bytes, which takes its name once all is written: what had the name is there until then.
 
     Raises:
         LannerError: Of the class `error`, if it cannot be written.
@@ -68,8 +68,8 @@ def write_whole(path: str | Path, text: str, error: type[LannerError]) -> None:
     place = place_of(path)
     draft = place.with_name(f".lanner-{secrets.token_hex(8)}")
     try:
-        with draft.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with draft.open("xb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(place)

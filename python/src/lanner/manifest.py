@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from lanner.features import Features
 from lanner.files import check_file, why
 from lanner.heads import is_map
 from lanner.images import ImageDescription
-from lanner.named import NamedInput, NamedOutput
+from lanner.named import NamedInput, NamedOutput, holding
 from lanner.prediction import Prediction
 
 #: The most samples of a request.
@@ -147,6 +147,25 @@ class Manifest:
         else:
             return manifest
         raise ModelError(f"this is not a model's public half ({reason})", where=where, fix="export it again")
+
+    def holding(self, tables: Mapping[str, NDArray[Any]], where: str | None = None) -> Manifest:
+        """The same with the tables of embeddings that the owner publishes, by the names of their inputs.
+
+        Raises:
+            ModelError: If one is another table than the model's; `where` is named, or the input.
+        """
+        named = holding(self.input.named, tables, where)
+        return replace(self, input=replace(self.input, named=named)) if named else self
+
+    def check_tables(self) -> None:
+        """Check that the tables of embeddings are at hand, without which no input is encoded.
+
+        Raises:
+            MisuseError: Naming the first input whose table is not.
+        """
+        for entry in self.input.named:
+            if entry.embeddings is not None:
+                entry.embeddings.check_at_hand(f"model {self.name}, input {entry.name}")
 
     @property
     def output_shape(self) -> tuple[int, ...]:

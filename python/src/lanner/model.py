@@ -19,6 +19,7 @@ from lanner.capacity import LIKE_THE_TABLES, Machine
 from lanner.columns import StatedColumn
 from lanner.coverage import sentence_on
 from lanner.divergence import Divergence, diverge
+from lanner.embeddings import beside, write_tables
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.estimate import Estimate, estimate
 from lanner.extras import require
@@ -29,7 +30,7 @@ from lanner.interrupts import interruptible
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
-from lanner.named import Given, NamedInput, largest
+from lanner.named import Given, NamedInput, check_ranges, largest, published_tables
 from lanner.network import LOOPBACK, Network
 from lanner.option import takes
 from lanner.options import OPTIONS, CompileKeywords, CompileOptions
@@ -62,7 +63,14 @@ class Model:
     @cached_property
     def manifest(self) -> Manifest:
         """The part that clients may see."""
-        return Manifest.parse(self.native.manifest())
+        return Manifest.parse(self.native.manifest()).holding(self.published)
+
+    @cached_property
+    def published(self) -> Mapping[str, NDArray[np.float32]]:
+        """The tables of embeddings that the owner publishes, shape (rows, width), by the names of their inputs."""
+        names = [str(entry["name"]) for entry in json.loads(self.native.manifest()).get("inputs") or ()]
+        tables = {name: self.native.published(name) for name in names}
+        return {name: table for name, table in tables.items() if table is not None}
 
     @property
     def name(self) -> str:
@@ -89,11 +97,16 @@ class Model:
     def export_public(self, path: str | Path) -> None:
         """Write the half that a client may see and pin; as `save` does.
 
+        The tables of embeddings that the owner publishes go into a file beside it, which has ``.embeddings.npz`` behind
+        its name.
+
         Raises:
             ModelError: If the file cannot be written.
         """
         with native_errors():
             text = self.native.manifest()
+        if self.published:
+            write_tables(beside(path), self.published)
         write_whole(path, text, ModelError)
 
     def keeping(
@@ -339,13 +352,20 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     if description is not None:
         description.check_shape(imported.input_shape)
     document = chosen.document(imported.policy.output, imported.classes, imported.named, imported.outputs)
+    check_ranges(options, imported.named)
     _check_graph(imported, chosen.name, document)
     tracer = options.get("tracer")
     traces = None if tracer is None else tracer.over(samples)
+    tables = {f"public.{name}": table for name, table in published_tables(imported.named).items()}
     with native_errors(chosen.name):
         native = interruptible(
             lambda: _native.NativeModel.compile(
-                imported.graph.document, imported.graph.tensors, samples, document, options.get("progress"), traces
+                imported.graph.document,
+                imported.graph.tensors | tables,
+                samples,
+                document,
+                options.get("progress"),
+                traces,
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)
@@ -459,8 +479,10 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
     """
     require("onnx", "compiling")
     from lanner.onnx import Frame
+    from lanner.onnx.published import read_published
 
     frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"), options.get("columns"))
+    frame = replace(frame, published=read_published(options.get("public_embeddings")))
     by_name = dict(samples) if isinstance(samples, dict) else {"": samples}
     # A file of one input may call it so, whatever the model does.
     by_name |= {"": by_name["x"]} if "x" in by_name else {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lanner.columns import Beyond, Column, decode, encode, label_of, width_of
-from lanner.errors import InputError
+from lanner.embeddings import Embeddings
+from lanner.errors import InputError, MisuseError
 
 #: What a user gives as input: an array, or arrays by name; of a table also columns or objects by name, and rows with
 #: words and None among the numbers.
@@ -36,6 +37,7 @@ class NamedInput:
         choices: How many values an index may have, from 0 on; None of a number.
         factor: What a number is multiplied with, a power of two.
         columns: Of a table's row that trees compare, the columns; None of other inputs.
+        embeddings: The public table whose rows a client gives in the place of indices; None where there is none.
     """
 
     name: str
@@ -44,6 +46,7 @@ class NamedInput:
     choices: int | None = None
     factor: float = 1.0
     columns: tuple[Column, ...] | None = None
+    embeddings: Embeddings | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> NamedInput:
@@ -55,6 +58,7 @@ class NamedInput:
             None if document.get("choices") is None else int(document["choices"]),
             float(document.get("factor", 1.0)),
             tuple(map(Column.from_document, document["columns"])) if document.get("columns") else None,
+            None if document.get("embeddings") is None else Embeddings.from_document(document["embeddings"]),
         )
 
     def document(self) -> dict[str, Any]:
@@ -68,11 +72,15 @@ class NamedInput:
         }
         if self.columns is not None:
             told["columns"] = [column.document() for column in self.columns]
+        if self.embeddings is not None:
+            told["embeddings"] = self.embeddings.document()
         return told
 
     @property
     def width(self) -> int:
         """How many elements of the vector one element takes."""
+        if self.embeddings is not None:
+            return self.embeddings.width
         return 1 if self.choices in (None, 2) else self.choices or 1
 
     @property
@@ -88,7 +96,7 @@ class NamedInput:
         """
         if self.columns is not None:
             return (1, self.size)
-        return self.shape if self.width == 1 else (*self.shape, self.width)
+        return self.shape if self.width == 1 and self.embeddings is None else (*self.shape, self.width)
 
     def encode(self, values: NDArray[np.float32], where: str, beyond: Beyond | None = None) -> NDArray[np.float32]:
         """Samples of shape (n, *shape) as their part of the vector, shape (n, size).
@@ -97,6 +105,7 @@ class NamedInput:
 
         Raises:
             InputError: If an element is not whole, or no index, where one is needed; its place is named.
+            MisuseError: If indices are looked up in a public table that is not at hand.
         """
         rows = values.reshape(len(values), -1)
         if self.columns is not None:
@@ -106,6 +115,8 @@ class NamedInput:
             return encode(self.columns, rows)
         if self.datatype != "FP32" or self.choices is not None:
             self._check_whole(values, where)
+        if self.embeddings is not None:
+            return self.embeddings.look_up(rows, where).reshape(len(values), -1) * np.float32(self.factor)
         if self.choices is None:
             return rows * np.float32(self.factor)
         if self.choices == 1:
@@ -120,6 +131,10 @@ class NamedInput:
         """What `encode` made its part of: shape (n, *shape), of the file's type."""
         if self.columns is not None:
             return decode(self.columns, coded).reshape(-1, *self.shape).astype(TYPES[self.datatype])
+        if self.embeddings is not None:
+            vectors = coded.reshape(-1, self.width)
+            places = self.embeddings.find(vectors, self.factor, f"input {self.name}")
+            return places.reshape(-1, *self.shape).astype(TYPES[self.datatype])
         whole = self.choices in (None, 2)
         rows = coded if whole else coded.reshape(len(coded), -1, self.width).argmax(2)
         values = rows / np.float32(self.factor) if self.choices is None else rows
@@ -263,6 +278,63 @@ def parts_of(inputs: Sequence[NamedInput]) -> Iterator[tuple[NamedInput, slice]]
     """Each input, and which elements of the vector are its."""
     ends = accumulate(entry.size for entry in inputs)
     return ((entry, slice(end - entry.size, end)) for entry, end in zip(inputs, ends, strict=True))
+
+
+def holding(
+    inputs: Sequence[NamedInput], tables: Mapping[str, NDArray[Any]], where: str | None = None
+) -> tuple[NamedInput, ...]:
+    """Inputs with the public tables that are named, each by its input; those of other inputs are not looked at.
+
+    Raises:
+        ModelError: If one is another table than the model's; `where` is named, or the input.
+    """
+    return tuple(
+        entry
+        if entry.embeddings is None or entry.name not in tables
+        else replace(entry, embeddings=entry.embeddings.holding(tables[entry.name], where or f"input {entry.name}"))
+        for entry in inputs
+    )
+
+
+def range_of(inputs: Sequence[NamedInput]) -> tuple[float, float] | None:
+    """What the vector's elements may be, so that every row of every public table is accepted; None without any.
+
+    Numbers are between -1 and 1 on the samples, by their factors, and may be twice as large.
+    """
+    if all(entry.embeddings is None for entry in inputs):
+        return None
+    ends = [(0.0, 0.0)]
+    for entry in inputs:
+        if entry.embeddings is not None:
+            low, high = entry.embeddings.ends()
+            ends.append((low * entry.factor, high * entry.factor))
+        else:
+            ends.append((-2.0, 2.0) if entry.choices is None else (0.0, 1.0))
+    least, most = min(low for low, _ in ends), max(high for _, high in ends)
+    return (least, most) if least < most else (0.0, 1.0)
+
+
+def published_tables(inputs: Sequence[NamedInput]) -> dict[str, NDArray[np.float32]]:
+    """The public tables that are at hand, by the names of their inputs."""
+    found = ((entry.name, entry.embeddings) for entry in inputs)
+    return {name: each.table.rows for name, each in found if each is not None and each.table is not None}
+
+
+def check_ranges(options: Mapping[str, Any], inputs: Sequence[NamedInput]) -> None:
+    """Check that nothing else is said of ranges that follow from public tables.
+
+    Raises:
+        MisuseError: Naming the option.
+    """
+    if range_of(inputs) is None:
+        return
+    for name in ("input_range", "public_preprocessing"):
+        if options.get(name):
+            raise MisuseError(
+                "public embeddings have the range of their tables",
+                where=name,
+                fix=f"leave {name} out, or public_embeddings",
+            )
 
 
 def split_outputs(outputs: Sequence[NamedOutput], vector: Sequence[float]) -> dict[str, list[float]]:

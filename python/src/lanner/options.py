@@ -20,7 +20,7 @@ from lanner.errors import native_errors
 from lanner.images import ImageDescription
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document, parse_bytes
-from lanner.named import NamedInput, NamedOutput
+from lanner.named import NamedInput, NamedOutput, range_of
 from lanner.network import LOOPBACK, Network, read_network
 from lanner.option import Flag, Option, declared, document_of
 from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
@@ -221,6 +221,21 @@ class CompileKeywords(TypedDict, total=False):
                 "publish the constants in front of the first layer (a scaler's means and scales) for the client to "
                 "apply",
             ),
+        ),
+    ]
+    public_embeddings: Annotated[
+        bool | str | Sequence[str] | None,
+        Option(
+            "Publish tables of embeddings, for the client to look its indices up by itself: it sends no row of zeros "
+            "with a one, and there is no product of the vocabulary's size. True, or ``all``, publishes each table that "
+            "nothing else reads, and refuses one that something does; names of tables, as the file has them, publish "
+            "those, whatever else reads them. Anybody may have a published table.",
+            flag=Flag(
+                "publish the tables of embeddings that indices are looked up in: all, each that nothing else reads, "
+                "or by their names in the file, those, whatever else reads them",
+                metavar="all|TABLE[,TABLE]",
+            ),
+            at=None,
         ),
     ]
     precision: Annotated[
@@ -523,6 +538,8 @@ class CompileOptions:
         document |= {} if output is None else {"output": output}
         document |= {} if named is None else {"named": list(named)}
         document |= {"inputs": [each.document() for each in inputs]} if inputs else {}
+        if (ends := range_of(inputs)) is not None:
+            document["input_range"] = _range(ends)
         document |= {"outputs": [each.document() for each in outputs]} if outputs else {}
         return json.dumps(document)
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TypedDict
 
 from lanner.client import DEFAULT_TIMEOUT, Client, ClientKeywords
+from lanner.embeddings import beside, read_tables
 from lanner.errors import MisuseError
 from lanner.files import check_file, why
 from lanner.limits import limits_document
@@ -112,7 +113,7 @@ def read_limits(options: argparse.Namespace) -> LimitKeywords:
 
 
 #: The options that decide what of an ONNX file is accepted.
-ACCEPTING = ("output", "output_name", "shape", "fix", "columns")
+ACCEPTING = ("output", "output_name", "shape", "fix", "columns", "public_embeddings")
 
 
 def add_accepting_options(parser: argparse.ArgumentParser) -> None:
@@ -224,6 +225,7 @@ class Peer:
         timeout: Seconds without a byte after which to give up.
         limits: What the model may take.
         keys: The client's keys, where it has some of its own.
+        embeddings: The tables beside the model's public half, where the user has them.
     """
 
     address: str
@@ -233,6 +235,7 @@ class Peer:
     timeout: float
     limits: LimitKeywords
     keys: Path | None
+    embeddings: Path | None = None
 
     def connect(self, state_dir: Path, watch: SetUpWatch | None = None) -> Client:
         """Connect, shake hands and do the set-up, unless material is kept in a state directory."""
@@ -251,6 +254,7 @@ class Peer:
             insecure_plaintext=trust.insecure_plaintext,
             timeout=self.timeout,
             keys=self.keys,
+            embeddings=self.embeddings,
             **self.limits,
         )
 
@@ -281,15 +285,18 @@ def read_peer(options: argparse.Namespace) -> Peer:
 
     Raises:
         MisuseError: If the address or a trust option is wrong.
-        ModelError: If ``--pin-model`` names a file that is no public half.
+        ModelError: If ``--pin-model`` names a file that is no public half, or other tables are beside it.
     """
     if options.timeout <= 0:
         raise MisuseError(f"--timeout is {options.timeout:g}", fix="give a positive number of seconds")
-    pinned, public = options.pin_model, None
+    pinned, public, embeddings = options.pin_model, None, None
     if pinned is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", pinned) and Path(pinned).is_file():
         public = Manifest.read(Path(pinned))
+        tables = beside(options.pin_model)
+        if tables.is_file() and any(entry.embeddings is not None for entry in public.input.named):
+            public, embeddings = public.holding(read_tables(tables), str(tables)), tables
         pinned = public.commitment
     trust = Trust(options.pin, options.ca, options.cert, options.key, pinned, options.insecure_plaintext)
     limits = read_limits(options)
     address = parse_address(options.address)
-    return Peer(address, options.model, trust, public, options.timeout, limits, options.keys)
+    return Peer(address, options.model, trust, public, options.timeout, limits, options.keys, embeddings)

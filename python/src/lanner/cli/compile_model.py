@@ -87,6 +87,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.say(_chosen(model, options), whole=True)
         _tell_times(options.kernel_times, output)
     output.say(_said_of(agreement, model))
+    for input_name, table in model.published.items():
+        weights = counted(table.size, "weight")
+        told = f"published: the table of {input_name}, {' x '.join(map(str, table.shape))} = {weights}"
+        output.say(f"{told}; lanner export writes it beside the public half, and clients need it", whole=True)
     inspecting = shlex.join(["lanner", "inspect", str(options.target)])
     output.say(f"written to {options.target}; `{inspecting}` tells its ranges and what it reveals", whole=True)
     document = {"model": str(options.target), "commitment": model.commitment, "calibration": agreement}

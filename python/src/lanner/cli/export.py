@@ -8,6 +8,7 @@ from pathlib import Path
 from lanner.cli.arguments import add_limit_options, read_limits
 from lanner.cli.output import Output
 from lanner.cli.written import Written
+from lanner.embeddings import beside
 from lanner.model import load
 
 NAME = "export"
@@ -25,6 +26,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Write the public half."""
     model = load(options.model, **read_limits(options))
     model.export_public(options.target)
+    document: dict[str, object] = {"public": str(options.target), "commitment": model.commitment}
     output.say(f"written to {options.target}; commitment {model.commitment}")
-    output.document({"public": str(options.target), "commitment": model.commitment})
+    if model.published:
+        document["embeddings"] = str(beside(options.target))
+        output.say(f"its tables of embeddings to {beside(options.target)}, which clients need beside it")
+    output.document(document)
     return 0

@@ -6,6 +6,7 @@ import itertools
 import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import LimitKeywords
@@ -15,6 +16,7 @@ from lanner.errors import ModelError, Refusal, native_errors
 from lanner.extras import require
 from lanner.named import NamedInput
 from lanner.options import CompileOptions
+from lanner.wording import counted
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
@@ -31,9 +33,11 @@ def inspect_onnx(options: Namespace, limits: LimitKeywords, output: Output) -> i
     """
     require("onnx", "inspecting an ONNX model")
     from lanner.onnx import Frame, survey_file
+    from lanner.onnx.published import read_published
 
     path = options.model
     frame = Frame.of(options.shape, options.fix, options.output_name, options.columns)
+    frame = replace(frame, published=read_published(options.public_embeddings))
     # Any network may reveal its scores.
     policy = options.output or ("value" if len(frame.outputs) > 1 else _POLICY)
     survey = survey_file(path, policy, frame)
@@ -95,6 +99,10 @@ def _described(named: NamedInput) -> str:
     """The shape of one sample's, and what its elements are where they are no floats, or columns of a table."""
     if named.columns is not None:
         return f"{named.shape}, {columns_of(named.columns)}"
+    if named.embeddings is not None:
+        rows, width = named.embeddings.rows, named.embeddings.width
+        published = f"a public table of {rows} x {width} = {counted(rows * width, 'weight')}"
+        return f"{named.shape}, whole numbers from 0 to {rows - 1}, looked up by the client in {published}"
     if named.choices is not None:
         return f"{named.shape}, whole numbers from 0 to {named.choices - 1}"
     return f"{named.shape}" if named.datatype == "FP32" else f"{named.shape}, whole numbers"

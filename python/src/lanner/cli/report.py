@@ -102,7 +102,8 @@ def _described(named: NamedInput, entry: InputDescription) -> str:
     if named.columns is not None:
         return f"{named.name}, {columns_of(named.columns)}"
     if named.choices is not None:
-        return f"{named.name} {named.shape} of whole numbers from 0 to {named.choices - 1}"
+        public = "" if named.embeddings is None else ", looked up in a public table"
+        return f"{named.name} {named.shape} of whole numbers from 0 to {named.choices - 1}{public}"
     if entry.features is not None:
         return f"{named.name} {named.shape}"
     low, high = entry.low / named.factor, entry.high / named.factor

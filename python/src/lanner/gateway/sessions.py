@@ -117,6 +117,7 @@ class ServedModel(OfProcess):
 
     Raises:
         LannerError: As `lanner.Client`, about the first session.
+        MisuseError: If the owner publishes tables of embeddings, and they are not at hand.
     """
 
     _kind = "gateway"
@@ -127,6 +128,11 @@ class ServedModel(OfProcess):
         self._set_up = SetUpWatch()
         self._session: Client | None = connect(pin_model=None, probing=False, watch=self._set_up)
         self.manifest: Manifest = self._session.manifest
+        try:
+            self.manifest.check_tables()
+        except LannerError:
+            self._session.close()
+            raise
         self.name = name or self.manifest.name
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._watched: _Watched | None = None

@@ -17,7 +17,7 @@ from lanner.onnx.bodies import names_read
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.frame import Frame, open_sizes
-from lanner.onnx.lookup import Lookup, of_input
+from lanner.onnx.lookup import Embedded, Lookup, of_input
 from lanner.onnx.node import Node
 from lanner.onnx.number_types import INTEGERS, is_mask
 from lanner.onnx.opaque import InferredShapes
@@ -234,6 +234,8 @@ def _value(graph: GraphBuilder, entry: Entry, part: Wire) -> Wire | Lookup:
     if named.choices is None:
         return source
     kind = helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, named.datatype))
+    if named.embeddings is not None and named.embeddings.table is not None:
+        return Embedded(source, named.shape, np.arange(named.choices).astype(kind), named.embeddings.table.rows)
     return of_input(graph, source, named.shape, named.choices, kind)
 
 

@@ -38,6 +38,7 @@ class Frame:
         ranged: Whether the owner says which values inputs may have, which then are taken as they are.
         columns: What is said of a table's columns; empty where nothing is.
         needs_table: Whether the file must have a table, since its owner names columns.
+        published: Tables of embeddings to publish: their names, or the one of `lanner.embeddings.ALL`.
     """
 
     sizes: Sizes = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Frame:
     ranged: bool = False
     columns: tuple[StatedColumn, ...] = ()
     needs_table: bool = False
+    published: Sequence[str] = ()
 
     @classmethod
     def of(

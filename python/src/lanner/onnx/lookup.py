@@ -142,6 +142,45 @@ class Indices:
 
 
 @dataclass(frozen=True, slots=True)
+class Embedded(Indices):
+    """Indices whose rows of one table the client gives by itself.
+
+    Attributes:
+        source: These rows, shape (*shape, width).
+        rows: The table that they are looked up in, shape (choices, width).
+    """
+
+    rows: NDArray[np.generic]
+
+    def materialised(self, graph: GraphBuilder) -> Wire:  # noqa: ARG002 - that of all that is looked up
+        """The rows.
+
+        Raises:
+            ModelError: If something else is asked than they are.
+        """
+        if self.table.ndim == 1:
+            what = "its integers are read, and a client that looks them up in a public table gives rows of that"
+            raise ModelError(what, where=self.source.name, fix="leave --public-embeddings out")
+        return self.source
+
+    def follow(
+        self,
+        node: Node,
+        inputs: Sequence[object],
+        index: int,
+        opsets: Sequence[onnx.OperatorSetIdProto],
+        graph: GraphBuilder,
+    ) -> Indices | None:
+        """As `Indices.follow`, up to the rows: what is made of them is the network's."""
+        return Indices.follow(self, node, inputs, index, opsets, graph) if self.table.ndim == 1 else None
+
+    def gathered(self, data: object) -> Indices | None:
+        """The rows of the table, in the place of their numbers; None of another."""
+        found = Indices.gathered(self, data)
+        return found if found is not None and np.array_equal(found.table, self.rows) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Bits:
     """A tensor each of whose elements is one of two constants, as a bit of the input says.
 

@@ -32,6 +32,7 @@ from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves
 from lanner.onnx.node import Node, NotFiniteError
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_ends
+from lanner.onnx.published import publish
 from lanner.onnx.quantized import holds_integers, lower_integers
 from lanner.onnx.refusals import Refusals
 from lanner.onnx.registry import Lowering, Value, find_lowering
@@ -154,7 +155,8 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     ends = refusals.attempt(lambda: find_ends(graph, constants, wanted, frame.outputs)) or []
     sinks = ends or [find_end(graph, name, constants) for name in _float_outputs(graph)]
     scores = [end.scores for end in sinks]
-    names = free_inputs(graph, constants, _ancestors(graph.node, *scores), scores)
+    needed = _ancestors(graph.node, *scores)
+    names = free_inputs(graph, constants, needed, scores)
     entries = []
     values: dict[str, Value | Lookup | Table | Opaque] = dict(constants)
     for info in graph.input:
@@ -167,6 +169,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     builder = GraphBuilder("", ())
     if names and len(entries) == len(names):
         check_columns(entries, frame)
+        entries = refusals.attempt(lambda: publish(entries, graph, needed, frame.published)) or entries
         builder, placed = place(entries)
         values |= placed
     if ends and entries and wanted is None and len(ends) == 1 and _shows_values(proto, entries, ends[0]):
