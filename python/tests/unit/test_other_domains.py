@@ -35,8 +35,8 @@ def model_of(nodes: list[onnx.NodeProto], opsets: dict[str, int], kind: int, **c
     return model
 
 
-def test_a_file_of_trees_alone_is_refused_for_its_trees() -> None:
-    """As XGBoost's converter writes it, without the domain of ONNX's own operators."""
+def test_a_file_of_trees_alone_needs_no_opset_of_onnx() -> None:
+    """As XGBoost's converter writes it, without the domain of ONNX's own operators; here it asks nothing."""
     tree = helper.make_node(
         "TreeEnsembleClassifier",
         ["x"],
@@ -57,6 +57,17 @@ def test_a_file_of_trees_alone_is_refused_for_its_trees() -> None:
         class_weights=[0.5],
     )
     model = model_of([tree], {ML: 1}, TensorProto.FLOAT)
+    compiled = lanner.compile(model, np.zeros((2, FEATURES), np.float32))
+    assert compiled.predict_fixed(np.ones((1, FEATURES), np.float32)).tolist() == [[0.5, 0.5]]
+
+
+def test_trees_of_values_that_others_made_are_refused_for_them() -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "coefficients"], ["products"], name="products"),
+        helper.make_node("TreeEnsembleRegressor", ["products"], ["probabilities"], name="trees", domain=ML),
+        helper.make_node("ArgMax", ["probabilities"], ["label"], axis=1, keepdims=0),
+    ]
+    model = model_of(nodes, {ML: 1, "": 13}, TensorProto.FLOAT, coefficients=np.ones((FEATURES, 2), np.float32))
     with pytest.raises(UnsupportedOpError, match="it is an ensemble of trees") as caught:
         import_model(model)
     assert [reason.what for reason in survey_file(model).reasons] == [reason.what for reason in caught.value.nodes]
