@@ -62,7 +62,7 @@ KNOWN_CIRCLES: dict[str, tuple[int, ...]] = {
     "bfv": (17, 2),
     "gc": (6, 2),
     "graph": (17,),
-    "lanner": (5, 2),
+    "lanner": (4, 2),
     "lanner-py": (2,),
     "net": (2,),
     "network": (7,),

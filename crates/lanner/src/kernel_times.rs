@@ -4,7 +4,7 @@ use lanner_plan::{Kernels, Measurement};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::manifest::hex;
+use crate::hex::hex;
 use crate::{Error, ErrorKind, Result};
 
 /// Which table of kernel times was used.

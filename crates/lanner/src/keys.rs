@@ -10,7 +10,7 @@ use lanner_session::requests::OwnKeys;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::manifest::hex;
+use crate::hex::hex;
 use crate::{Error, ErrorKind, Manifest, Result};
 
 /// What [`keygen`] wrote.

@@ -12,6 +12,7 @@ mod doctor;
 mod error;
 mod estimate;
 mod file;
+mod hex;
 mod kernel_times;
 mod keys;
 mod link;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
+use crate::hex::hex;
 use crate::named::{make_input, make_output};
 use crate::{Error, ErrorKind, LimitOptions, NamedInput, NamedOutput, Result};
 
@@ -190,16 +191,6 @@ impl Manifest {
 /// The weights' hash under a salt.
 pub(crate) fn hash_weights(salt: &[u8; 32], weights: &[u8]) -> String {
     hex(&Sha256::new_with_prefix("lanner weights v1").chain_update(salt).chain_update(weights).finalize())
-}
-
-/// Hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Reads a commitment of 64 hexadecimal digits.

@@ -4,7 +4,7 @@ use lanner_network::{Tensor, Tensors};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::manifest::hex;
+use crate::hex::hex;
 
 /// One input of the original model: its elements' part of the network's input, in the order of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use lanner_session::handshake::Greeting;
 use serde::Serialize;
 
 use crate::client::open;
-use crate::manifest::hex;
+use crate::hex::hex;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 
 /// A model that a server offers.
