@@ -60,7 +60,7 @@ impl Layer {
     fn new([inputs, outputs]: [usize; 2], bits: u32, rng: &mut Prg) -> Self {
         // As on two cores, whatever the machine.
         parallel::set_threads(2);
-        let spec = RingSelect { inputs, outputs, bits, samples: Samples::ONE };
+        let spec = RingSelect { elements: inputs, outputs, bits, samples: Samples::ONE };
         let mut picked: Vec<usize> =
             (0..outputs).map(|_| (rng.next_u64() % inputs as u64) as usize).collect();
         picked.iter_mut().zip([inputs - 1, 0]).for_each(|(at, end)| *at = end);
@@ -381,7 +381,7 @@ fn nobody_knows_a_share_ahead_and_other_sizes_are_refused() {
     assert!(layer.spec.infer(&[ValueType::shared(Ring::Pow2(25), 4, Known::SERVER)]).is_err());
     assert!(layer.spec.infer(&[ValueType::shared(layer.ring(), 6, Known::SERVER)]).is_err());
     let refused = |inputs, outputs, bits| {
-        RingSelect { inputs, outputs, bits, samples: Samples::ONE }.build(&Sets::new().unwrap()).is_err()
+        RingSelect { elements: inputs, outputs, bits, samples: Samples::ONE }.build(&Sets::new().unwrap()).is_err()
     };
     assert!(!refused(2, 1, 2) && !refused(1024, 1, 62));
     assert!(refused(1, 1, 24) && refused(0, 1, 24) && refused(1025, 1, 24) && refused(2, 0, 24));

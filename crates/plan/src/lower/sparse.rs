@@ -38,7 +38,7 @@ impl Planner<'_> {
             && RingSelect::takes(shape.inputs())
         {
             let samples = self.choices.samples;
-            let select = RingSelect { inputs: shape.inputs(), outputs, bits, samples };
+            let select = RingSelect { elements: shape.inputs(), outputs, bits, samples };
             // A step behind it drops no bits, and so no guard.
             let accuracies = [self.accuracy(index)];
             let is_less = self.are_for_transfers(node, &shape, (&select, &accuracies), takes_transfers)?;

@@ -42,7 +42,7 @@ fn session(number: u8, shares: Shares) -> Transcript {
     let sets = Sets::new().unwrap();
     let row = |_| (0..INPUTS).map(|i| i64::from(i + 1 == INPUTS));
     let model = Picks { weights: (0..OUTPUTS).flat_map(row).collect(), shared: Shared::default() };
-    let spec = RingSelect { inputs: INPUTS, outputs: OUTPUTS, bits: BITS as u32, samples: Samples::ONE };
+    let spec = RingSelect { elements: INPUTS, outputs: OUTPUTS, bits: BITS as u32, samples: Samples::ONE };
     let ahead = SelectAhead(spec.clone());
     let ring = Ring::Pow2(spec.bits);
     let built = || [&spec as &dyn Spec, &ahead].map(|spec| spec.build(&sets).unwrap());

@@ -19,7 +19,7 @@ use crate::source::Source;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingSelect {
     /// Elements of a sample, from 2 up to 1,024.
-    pub inputs: usize,
+    pub elements: usize,
     /// Elements that are picked of each sample.
     pub outputs: usize,
     /// The ring.
@@ -37,7 +37,7 @@ impl RingSelect {
     }
 
     pub(super) fn places(&self) -> Result<Places> {
-        Places::new([self.inputs, self.outputs], self.bits, self.samples)
+        Places::new([self.elements, self.outputs], self.bits, self.samples)
     }
 
     /// The layer as both parties know it.
@@ -54,7 +54,7 @@ impl Spec for RingSelect {
     }
 
     fn work(&self) -> Work {
-        let sides = [self.inputs, self.outputs, self.samples.count()];
+        let sides = [self.elements, self.outputs, self.samples.count()];
         let strings = sides.into_iter().fold(1, |all, side| side as u64 * all);
         Work { window_elements: strings, ..Work::default() }
     }
