@@ -128,9 +128,10 @@ pub(crate) fn make_input(inputs: &[NamedInput], length: usize) -> bool {
             let is_one = input.factor.to_bits() == 1.0_f64.to_bits();
             let given = input.choices.is_none() || input.embeddings.is_some();
             let numbers = is_power(input.factor) && (given || is_one);
-            let embeddings = input.embeddings.as_ref().is_none_or(|embeddings| {
-                input.columns.is_none() && embeddings.is_sound(input.choices)
-            });
+            let embeddings = input
+                .embeddings
+                .as_ref()
+                .is_none_or(|embeddings| input.columns.is_none() && embeddings.is_sound(input.choices));
             let columns = input.columns.as_ref().is_none_or(|columns| {
                 is_one
                     && input.choices.is_none()
