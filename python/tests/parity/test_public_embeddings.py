@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,8 @@ def test_values_are_those_of_the_network_that_looks_up_in_secret(published: lann
     assert off_by(published.predict_float(every), expected(proto, {"ids": every}, "y")) < 1e-5
     assert np.isfinite(published.predict_fixed(every)).all()
     assert published.manifest.input.shape == (6, 4)
+    # Samples cover little of the table's range, and nothing but its rows is ever an input.
+    assert published.report()["calibration"]["inputs_made"] == 0
     prediction = lanner.run(published, every[:1])
     assert prediction.integers == published.predict_integers(every[:1])[0][0].tolist()
     # There is no product with the table.
@@ -166,6 +169,19 @@ def test_a_file_holds_the_table_and_the_public_half_its_hash_alone(published: la
     plain.export_public(tmp_path / "plain.public")
     assert "embeddings" not in (tmp_path / "plain.public").read_text()
     assert not beside(tmp_path / "plain.public").exists()
+
+
+def test_a_file_with_another_table_is_refused(published: lanner.Model, tmp_path: Path) -> None:
+    path, changed = tmp_path / "bag.lanner", tmp_path / "changed.lanner"
+    published.save(path)
+    table = published.published["ids"].tobytes()
+    with zipfile.ZipFile(path) as held, zipfile.ZipFile(changed, "w") as made:
+        for entry in held.infolist():
+            content = held.read(entry)
+            # The last row is equal to none.
+            made.writestr(entry, content.replace(table, table[:-16] + table[16:32]))
+    with pytest.raises(ModelError, match="the table of embeddings for ids is not the one that the model publishes"):
+        lanner.load(changed)
 
 
 def test_commands_take_the_table_from_beside_the_public_half(published: lanner.Model, tmp_path: Path) -> None:
