@@ -100,5 +100,16 @@ fn samples_share_the_transfers() {
         let operations = built(samples);
         ["transfers", "instances"].map(|name| operations.iter().find(|(own, _)| *own == name).unwrap().1)
     });
-    assert_eq!(together, [alone[0], 4.0 * alone[1]]);
+    assert_eq!(together.map(f64::to_bits), [alone[0], 4.0 * alone[1]].map(f64::to_bits));
+}
+
+#[test]
+fn plans_are_read_as_they_were_written() {
+    let network = network([30, 100], PICKS, POWER);
+    for (mode, name) in [(CHEETAH, "ot.select"), (TABULA, "ot.select_ahead")] {
+        let planned = plan(&network, Policy::Logits, mode).unwrap();
+        assert_eq!(first(&planned), name);
+        let written = serde_json::to_string(&planned).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), planned);
+    }
 }

@@ -82,7 +82,7 @@ impl Layer {
     }
 
     fn inputs(&self) -> usize {
-        self.spec.samples.times(self.spec.inputs)
+        self.spec.samples.times(self.spec.elements)
     }
 
     fn built(&self) -> Box<dyn Built> {
@@ -162,10 +162,10 @@ impl Layer {
             ring.signed(terms.fold(ring.embed(bias), |sum, term| ring.add(sum, term)))
         };
         let of_sample = |sample| {
-            let rows = self.weights.chunks(self.spec.inputs).zip(&self.bias);
+            let rows = self.weights.chunks(self.spec.elements).zip(&self.bias);
             rows.map(move |(row, bias)| of_row(sample, row, *bias))
         };
-        input.chunks(self.spec.inputs).flat_map(of_sample).collect()
+        input.chunks(self.spec.elements).flat_map(of_sample).collect()
     }
 
     fn check(&self, shares: [&Share; 2], seed: u8) {
@@ -381,7 +381,9 @@ fn nobody_knows_a_share_ahead_and_other_sizes_are_refused() {
     assert!(layer.spec.infer(&[ValueType::shared(Ring::Pow2(25), 4, Known::SERVER)]).is_err());
     assert!(layer.spec.infer(&[ValueType::shared(layer.ring(), 6, Known::SERVER)]).is_err());
     let refused = |inputs, outputs, bits| {
-        RingSelect { elements: inputs, outputs, bits, samples: Samples::ONE }.build(&Sets::new().unwrap()).is_err()
+        RingSelect { elements: inputs, outputs, bits, samples: Samples::ONE }
+            .build(&Sets::new().unwrap())
+            .is_err()
     };
     assert!(!refused(2, 1, 2) && !refused(1024, 1, 62));
     assert!(refused(1, 1, 24) && refused(0, 1, 24) && refused(1025, 1, 24) && refused(2, 0, 24));

@@ -49,7 +49,7 @@ fn network(last: Last, rings: [u128; 3]) -> Network {
     };
     let [first, second] = ROWS;
     let half = first / 2;
-    let layer = add("layer", FixedOp::Linear { outputs: first }, &[0], &[first], wide);
+    let layer = add("layer", FixedOp::Linear { outputs: first, picks: false }, &[0], &[first], wide);
     layers.insert(layer - 1, weights(first, INPUTS, 1, 100));
     let relu = add("relu", FixedOp::Relu, &[layer], &[first], wide);
     let clip = add("clip", FixedOp::Clip(FixedClip { high: 1 }), &[relu], &[first], wide);
@@ -80,7 +80,8 @@ fn network(last: Last, rings: [u128; 3]) -> Network {
         layers.insert(leaves - 1, weights(OUTPUTS, second / 2, 5, 2000));
         add("flat", FixedOp::Reshape, &[leaves], &[OUTPUTS], of_leaves);
     } else {
-        let leaves = add("leaves", FixedOp::Linear { outputs: OUTPUTS }, &[bits], &[OUTPUTS], of_leaves);
+        let leaves =
+            add("leaves", FixedOp::Linear { outputs: OUTPUTS, picks: false }, &[bits], &[OUTPUTS], of_leaves);
         layers.insert(leaves - 1, weights(OUTPUTS, second, 5, 2000));
         if last == Last::Both {
             let some = add("head", slice(1), &[bits], &[OUTPUTS], of_leaves);

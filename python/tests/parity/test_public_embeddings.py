@@ -139,7 +139,7 @@ def test_what_is_not_looked_up_by_the_client_is_refused() -> None:
     compared.graph.node[1].input[0] = "most"
     with pytest.raises(ModelError, match="no input is looked up in a table"):
         lanner.compile(compared, ids(32), public_embeddings=True)
-    with pytest.raises(MisuseError, match="the range of their tables"):
+    with pytest.raises(MisuseError, match="only ids of 30 choices"):
         lanner.compile(bag(), ids(32), public_embeddings=True, input_range=(-1, 1))
 
 

@@ -16,6 +16,9 @@ from lanner.reference import open_exactly
 
 COLUMNS = 4
 
+#: Numbers beyond the ends are asked on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::lanner.TableWarning")
+
 
 def _samples(rng: np.random.Generator, kind: str, count: int = 64) -> NDArray[np.float32]:
     """Rows of whole numbers, of decimals, of any numbers, or of whole numbers beyond those that float32 tells apart."""
