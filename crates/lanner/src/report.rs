@@ -3,7 +3,7 @@
 mod precision;
 
 use lanner_network::{Features, InputScale, NetworkInput};
-use lanner_network::{FixedOp, Network, Policy, PublicNetwork};
+use lanner_network::{FixedOp, Network, Policy};
 use lanner_plan::{Account, Action, BuiltStep, Rings};
 use lanner_step::{Memory, ValueType};
 use serde_json::{Value, json};
@@ -190,7 +190,7 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
          bounds are the compiler's own"
     };
     json!({
-        "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}{saturation}", numbers(&manifest.network)),
+        "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}{saturation}", numbers(manifest)),
         "ciphertexts": ciphertexts(account),
         "server": "that a prediction was made, and when; nothing of the input or the result",
         "not_protected": "against a client that deviates from the protocol, or that asks many questions to imitate the model",
@@ -198,7 +198,16 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
 }
 
 /// What of the public half follows from weights or samples, or is the owner's word.
-fn numbers(network: &PublicNetwork) -> String {
+fn numbers(manifest: &Manifest) -> String {
+    let network = &manifest.network;
+    let scores = "the scale of the scores (rounded up to eighths of a doubling)";
+    if manifest.inputs.iter().any(|input| input.columns.is_some()) {
+        let columns = "how many trees there are and how many nodes and leaves each has (the most of any, rounded up), and of each column its name and \
+                       words as the owner states them, its unit (a power of ten or two), its ends (those of the calibration samples, to a sixteenth of their \
+                       range) and whether it may lack numbers";
+        let scores = network.output_scale().map(|_| scores);
+        return std::iter::once(columns).chain(scores).collect::<Vec<_>>().join(", ");
+    }
     let has = |what: fn(&FixedOp) -> bool| network.nodes().iter().any(|node| what(&node.op));
     let by_feature = |features: &Features| {
         features.exponents.iter().any(|exponent| *exponent != features.exponents[0])
@@ -221,7 +230,7 @@ fn numbers(network: &PublicNetwork) -> String {
             published,
             "the constants in front of the first layer (exactly, as the owner asked: public preprocessing)",
         ),
-        (network.output_scale().is_some(), "the scale of the scores (rounded up to eighths of a doubling)"),
+        (network.output_scale().is_some(), scores),
         (
             has(|op| matches!(op, FixedOp::Add { .. } | FixedOp::Scale { .. })),
             "the factors of sums and joins (ratios of rounded scales)",
