@@ -38,7 +38,7 @@ from lanner.onnx.refusals import Refusals
 from lanner.onnx.registry import Lowering, Value, find_lowering
 from lanner.onnx.split import split_classifiers
 from lanner.onnx.steps import Outcome, Share, Step, shape_of
-from lanner.onnx.trees.lower import OPERATORS, lower_trees
+from lanner.onnx.trees.lower import OPERATORS, check_split, lower_trees
 from lanner.onnx.trees.split import split_trees
 from lanner.onnx.trees.table import Table
 from lanner.onnx.unknown import check_embedding, unknown
@@ -401,6 +401,7 @@ class _Walk:
         def make() -> Table | Wire:
             if node.qualified_operator in OPERATORS:
                 return lower_trees(node, self.builder, table)
+            check_split(node)
             followed = table.follow(node, given)
             if followed is None:
                 raise node.unsupported(

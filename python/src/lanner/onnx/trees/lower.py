@@ -13,6 +13,21 @@ from lanner.onnx.trees.table import Table
 OPERATORS = ("ai.onnx.ml.TreeEnsembleRegressor", "ai.onnx.ml.TreeEnsemble")
 
 
+def check_split(node: Node) -> None:
+    """Refuse a classifier that was not taken apart.
+
+    Raises:
+        UnsupportedOpError: Naming what is not computed of it.
+    """
+    if node.operator != "TreeEnsembleClassifier":
+        return
+    transform = node.attr("post_transform", "NONE")
+    known = transform in ("NONE", "LOGISTIC", "SOFTMAX")
+    what = "class_weights" if known else "post_transform"
+    said = "or its labels are missing" if known else f"is {transform}; NONE, LOGISTIC and SOFTMAX are computed"
+    raise node.unsupported(what, said, "export it again, with raw scores where its converter can")
+
+
 def lower_trees(node: Node, graph: GraphBuilder, table: Table) -> Wire:
     """Lower an ensemble of trees over a client's table; the result is (scores,).
 
