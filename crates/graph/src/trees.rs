@@ -122,9 +122,14 @@ impl Forest {
                         .find(|turn| f32::from(*turn).to_bits() == x.to_bits() || (*turn == 0 && *x == 0.0))
                 };
                 let turns: Option<Vec<i8>> = paths.data().iter().map(turn).collect();
-                match turns.filter(|_| *paths.shape() == [leaves, nodes]) {
+                let is_whole =
+                    |row: &[i8]| row.iter().all(|turn| (*turn == UNREACHED) == (row[0] == UNREACHED));
+                let fits = |turns: &Vec<i8>| {
+                    *paths.shape() == [leaves, nodes] && turns.chunks_exact(nodes).all(is_whole)
+                };
+                match turns.filter(fits) {
                     Some(turns) => Some(turns),
-                    None => return refuse("`paths` must have a turn for each leaf and node"),
+                    None => return refuse("`paths` must have a turn for each leaf and node, all 2 or none"),
                 }
             }
         };
@@ -203,7 +208,7 @@ const TURNS: [i8; 4] = [0, 1, -1, UNREACHED];
 /// Whole numbers from 0 to `most`.
 fn whole(values: &[f32], most: usize) -> Option<Vec<usize>> {
     let number = |x: &f32| {
-        let fits = x.fract() == 0.0 && *x >= 0.0 && *x < 16_777_217.0 && *x as usize <= most;
+        let fits = x.fract() == 0.0 && *x >= 0.0 && *x <= 16_777_216.0 && *x as usize <= most;
         fits.then_some(*x as usize)
     };
     values.iter().map(number).collect()

@@ -117,7 +117,12 @@ impl Column {
         const FAR: i64 = 1 << 53;
         let least = if self.missing { 2 } else { 0 };
         let texts = self.categories.as_ref().is_none_or(|texts| {
-            (1..=MOST_CATEGORIES).contains(&texts.len())
+            // The codes of categories are theirs, from the first one on.
+            let count = i64::try_from(texts.len()).unwrap_or(i64::MAX);
+            let high = (count - 1).max(1).saturating_add(least);
+            (self.offset, self.high, self.unit.to_bits())
+                == (-i64::from(self.missing), high, 1.0_f64.to_bits())
+                && (1..=MOST_CATEGORIES).contains(&texts.len())
                 && texts.iter().all(|text| is_text(text))
                 && are_distinct(texts.iter())
         });

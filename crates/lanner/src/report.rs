@@ -204,7 +204,7 @@ fn numbers(manifest: &Manifest) -> String {
     if manifest.inputs.iter().any(|input| input.columns.is_some()) {
         let columns = "how many trees there are and how many nodes and leaves each has (the most of any, rounded up), and of each column its name and \
                        words as the owner states them, its unit (a power of ten or two), its ends (those of the calibration samples, to a sixteenth of their \
-                       range) and whether it may lack numbers";
+                       range, or exactly where that is narrow) and whether it may lack numbers";
         let scores = network.output_scale().map(|_| scores);
         return std::iter::once(columns).chain(scores).collect::<Vec<_>>().join(", ");
     }

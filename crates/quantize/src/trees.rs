@@ -76,8 +76,15 @@ impl<'g> TreeGraph<'g> {
         };
         let leaves = self.forest.trees * self.forest.leaves();
         let scores = self.forest.base.len();
+        let ways = self.forest.paths.is_some().then(|| OutlinedNode {
+            name: self.named(WAYS),
+            input: vec![nodes, 1, 1],
+            shape: vec![leaves, 1, 1],
+            op: Some(FixedOp::Conv2d(blocks(self.forest.trees, leaves))),
+        });
+        let [first, last] = [node(COMPARED, self.forest.inputs, nodes), node(SCORES, leaves, scores)];
         Outline {
-            nodes: vec![node(COMPARED, self.forest.inputs, nodes), node(SCORES, leaves, scores)],
+            nodes: std::iter::once(first).chain(ways).chain([last]).collect(),
             refused: Vec::new(),
             outputs: scores + self.zeros,
         }
@@ -153,6 +160,7 @@ impl<'g> TreeGraph<'g> {
 }
 
 const COMPARED: &str = "compared";
+const WAYS: &str = "ways";
 const SCORES: &str = "scores";
 
 fn among_others(nodes: &[Node]) -> CompileError {
@@ -323,7 +331,7 @@ impl<'t> Builder<'t> {
         let begins = paths.chunks_exact(forest.nodes()).map(begin).collect();
         let weights = LinearWeights::new(leaves, rows.collect(), begins);
         let op = FixedOp::Conv2d(blocks(forest.trees, leaves));
-        self.layer("ways", turns, (op, weights), vec![leaves, 1, 1], ring)
+        self.layer(WAYS, turns, (op, weights), vec![leaves, 1, 1], ring)
     }
 
     /// The scores, from the sums along ways.

@@ -120,11 +120,6 @@ class Column:
         """The first and the last code of a number."""
         return int(self.missing), self.high - int(self.missing)
 
-    @property
-    def holds_samples(self) -> bool:
-        """Whether the samples are what codes stand for, and not only near it: decimals of a few digits."""
-        return self.unit in (10.0**-digits for digits in range(_DIGITS + 1))
-
     def codes(self, values: NDArray[np.float32]) -> NDArray[np.int64]:
         """The codes of numbers; of a missing one the first code of all, 0."""
         low, high = self.ends

@@ -154,7 +154,71 @@ def test_both_parties_compute_what_the_reference_does(mode: str) -> None:
 def test_trees_that_name_one_another_in_a_circle_are_refused() -> None:
     rng = np.random.default_rng(10)
     rows = _samples(rng, "whole")
-    drawn = Drawn(rng, _thresholds(rows), trees=1, depth=2)
-    drawn.nodes["nodes_truenodeids"][1] = 0
-    with pytest.raises(ModelError, match="circle"):
+    for threshold in (0.0, 1e30):
+        drawn = Drawn(rng, _thresholds(rows), trees=1, depth=2, modes=("BRANCH_LEQ",))
+        drawn.nodes["nodes_values"][0] = threshold
+        drawn.nodes["nodes_truenodeids"][0] = 0
+        with pytest.raises(ModelError, match="circle"):
+            lanner.compile(drawn.regressor(COLUMNS), rows)
+
+
+def test_what_a_file_says_of_trees_must_fit() -> None:
+    rng = np.random.default_rng(11)
+    rows = _samples(rng, "whole")
+
+    def refused(match: str, **changed: Any) -> None:  # noqa: ANN401 - an attribute's value
+        drawn = Drawn(rng, _thresholds(rows), trees=1, depth=2)
+        model = drawn.regressor(COLUMNS)
+        for name, value in changed.items():
+            kept = [entry for entry in model.graph.node[0].attribute if entry.name != name]
+            del model.graph.node[0].attribute[:]
+            model.graph.node[0].attribute.extend([*kept, onnx.helper.make_attribute(name, value)])
+        with pytest.raises(ModelError, match=match):
+            lanner.compile(model, rows)
+
+    refused("different lengths", target_ids=[0])
+    refused("n_targets of TreeEnsembleRegressor is 100000000000", n_targets=10**11)
+    refused("has a NaN", nodes_values=[float("nan")] * 7)
+    refused("different lengths", nodes_values=[0.0])
+
+
+def test_a_tree_deeper_than_any_is_refused() -> None:
+    rng = np.random.default_rng(12)
+    rows = _samples(rng, "whole")
+    drawn = Drawn(rng, _thresholds(rows), trees=1, depth=1)
+    count = 600
+    for part, values in {
+        "treeids": [0] * (2 * count + 1),
+        "nodeids": list(range(2 * count + 1)),
+        "featureids": [0] * (2 * count + 1),
+        "modes": ["BRANCH_LEQ", "LEAF"] * count + ["LEAF"],
+        "values": [0.0] * (2 * count + 1),
+        "truenodeids": [2 * (at // 2) + 2 if at % 2 == 0 and at < 2 * count else 0 for at in range(2 * count + 1)],
+        "falsenodeids": [at + 1 if at % 2 == 0 and at < 2 * count else 0 for at in range(2 * count + 1)],
+    }.items():
+        drawn.nodes[f"nodes_{part}"] = values
+    drawn.missing = [0] * (2 * count + 1)
+    drawn.leaves = [(0, 2 * count, 0, 1.0)]
+    with pytest.raises(ModelError, match="more than 512 questions"):
         lanner.compile(drawn.regressor(COLUMNS), rows)
+
+
+def test_a_chain_of_equalities_copies_no_subtrees() -> None:
+    """As one-hot columns and categories make it: what a way says of a column settles later questions about it."""
+    rows = np.random.default_rng(13).integers(0, 2, (64, COLUMNS)).astype(np.float32)
+    drawn = Drawn(np.random.default_rng(14), [np.ones(1, np.float32)] * COLUMNS, trees=2, depth=8, modes=MODES[4:])
+    compiled = lanner.compile(drawn.regressor(COLUMNS), rows, output="value")
+    assert np.abs(compiled.predict_fixed(rows) - _scores(drawn.regressor(COLUMNS), rows)).max() < 1e-5
+    nodes = next(node for node in compiled.manifest.document["network"]["nodes"] if node["name"].endswith("_compared"))
+    # Four columns of zeros and ones have sixteen rows, and beyond the ends there are two codes more of each.
+    assert nodes["shape"][0] <= 2 * (4**COLUMNS - 1)
+
+
+def test_numbers_that_are_no_decimals_count_as_their_nearest_code() -> None:
+    rows = np.array([[0, 0], [123456.25, 1], [4000000.25, 2], [4999999.5, 3]], np.float32)
+    drawn = Drawn(np.random.default_rng(15), [np.full(1, 1234567.5, np.float32)] * 2, trees=1, depth=1, modes=MODES[:1])
+    drawn.nodes["nodes_featureids"][0] = 0
+    model = drawn.regressor(2)
+    asked = np.array([[1234567.5, 0], [1234500.0, 0], [1234600.0, 0]], np.float32)
+    compiled = lanner.compile(model, rows, output="value")
+    assert np.abs(compiled.predict_fixed(asked) - _scores(model, asked)).max() < 1e-5

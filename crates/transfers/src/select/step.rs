@@ -55,7 +55,7 @@ impl Spec for RingSelect {
 
     fn work(&self) -> Work {
         let sides = [self.elements, self.outputs, self.samples.count()];
-        let strings = sides.into_iter().fold(1, |all, side| side as u64 * all);
+        let strings = sides.into_iter().fold(1_u64, |all, side| all.saturating_mul(side as u64));
         Work { window_elements: strings, ..Work::default() }
     }
 

@@ -100,7 +100,7 @@ def _bounds(cell: Cell, wanted: NDArray[np.float64], falls: bool) -> list[tuple[
     thresholds often are a number of the training's, which then is what it is.
     """
     reached, passed = (_first(cell, wanted, falls, passed=each) for each in (False, True))
-    if not cell.column.holds_samples:
+    if not cell.exact:
         low, high = cell.column.ends
         before, at = np.clip(reached - 1, low, high), np.clip(reached, low, high)
         far_before, far = (np.abs(cell.at(codes).astype(np.float64) - wanted) for codes in (before, at))

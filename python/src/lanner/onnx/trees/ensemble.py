@@ -12,6 +12,12 @@ from onnx import numpy_helper
 
 from lanner.onnx.node import Node
 
+#: The most questions on a way to a leaf.
+DEEPEST = 512
+
+#: The most scores.
+_MOST_SCORES = 1 << 12
+
 #: How a node compares its column with its number, by the names and by the numbers that ONNX has for it.
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
 
@@ -87,8 +93,11 @@ def _read_listed(node: Node) -> Ensemble:
         raise node.unsupported("nodes", "are lists of different lengths, or none")
     places = {key: place for place, key in enumerate(zip(trees, numbers, strict=True))}
     weights: dict[tuple[int, int], dict[int, float]] = {}
-    targets = (node.attr(f"target_{part}", none) for part in ("treeids", "nodeids", "ids"))
-    for tree, number, target, weight in zip(*targets, _numbers(node, "target_weights"), strict=True):
+    told = [node.attr(f"target_{part}", none) for part in ("treeids", "nodeids", "ids")]
+    added = _numbers(node, "target_weights")
+    if {len(part) for part in told} != {len(added)}:
+        raise node.unsupported("targets", "are lists of different lengths")
+    for tree, number, target, weight in zip(*told, added, strict=True):
         held = weights.setdefault((tree, number), {})
         held[target] = held.get(target, 0.0) + weight
     made: dict[int, Tree] = {}
@@ -130,11 +139,13 @@ def _read_indexed(node: Node) -> Ensemble:
     of_node = {at: next(sets, ()) for at, mode in enumerate(modes) if mode == _MEMBER}
 
     def child(at: int, of_leaf: bool) -> int:
+        if not 0 <= at < len(targets if of_leaf else columns):
+            return -1
         return len(columns) + at if of_leaf else at
 
     def values(at: int) -> dict[int, float]:
         leaf = at - len(columns)
-        return {targets[leaf]: weights[leaf]} if leaf < len(targets) else {}
+        return {targets[leaf]: weights[leaf]}
 
     # A tree that is one leaf is told as a node whose both children are that leaf.
     reader = _Reader(
@@ -194,6 +205,8 @@ def _grow(node: Node, start: int, reader: _Reader) -> Tree:
         asked = reader.question(at)
         if asked.mode not in MODES:
             raise node.unsupported("nodes_modes", f"has {asked.mode or 'an unknown one'}")
+        if any(np.isnan(value) for value in asked.values):
+            raise node.unsupported("nodes_values", "has a NaN, with which no number compares")
         told[at] = len(grown.questions)
         grown.questions.append(asked)
         grown.yes.append(at)
@@ -203,12 +216,37 @@ def _grow(node: Node, start: int, reader: _Reader) -> Tree:
         yes, no = reader.children(at)
         grown.yes[index], grown.no[index] = told[yes], told[no]
     grown.root = told[start]
+    _check_depth(node, grown)
     return grown
+
+
+def _check_depth(node: Node, tree: Tree) -> None:
+    """Refuse nodes that name one another in a circle, and trees deeper than any that is grown: runtimes recurse."""
+    parents = [0] * len(tree.questions)
+    for child in (*tree.yes, *tree.no):
+        if child >= 0:
+            parents[child] += 1
+    depths, ready, seen = [0] * len(parents), [tree.root] if tree.root >= 0 and parents[tree.root] == 0 else [], 0
+    while ready:
+        at = ready.pop()
+        seen += 1
+        for child in (tree.yes[at], tree.no[at]):
+            if child >= 0:
+                depths[child] = max(depths[child], depths[at] + 1)
+                parents[child] -= 1
+                if parents[child] == 0:
+                    ready.append(child)
+    if seen < len(parents):
+        raise node.unsupported("nodes", "name one another in a circle")
+    if max(depths, default=0) >= DEEPEST:
+        raise node.unsupported("nodes", f"make a tree of more than {DEEPEST} questions on a way")
 
 
 def _scaled(node: Node, trees: list[Tree], count: int, aggregate: str) -> Ensemble:
     if aggregate not in ("SUM", "AVERAGE"):
         raise node.unsupported("aggregate_function", f"is {aggregate}; leaves must be added up or averaged")
+    if not 1 <= count <= _MOST_SCORES:
+        raise node.unsupported("n_targets", f"is {count}; there may be {_MOST_SCORES}")
     base = _numbers(node, "base_values") or [0.0] * count
     if len(base) != count or any(
         target >= count or target < 0 for tree in trees for leaf in tree.leaves for target in leaf

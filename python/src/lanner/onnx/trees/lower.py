@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanner.errors import UnsupportedOpError
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
 from lanner.onnx.trees.codes import answers
@@ -46,10 +47,13 @@ def lower_trees(node: Node, graph: GraphBuilder, table: Table) -> Wire:
         try:
             grown.append(grow(tree, every[first : first + len(tree.questions)], cells))
         except TooLargeError:
-            raise node.unsupported("nodes", "make a tree of too many nodes, or a circle") from None
+            raise _too_large(node) from None
         first += len(tree.questions)
     high = max(cell.column.high for cell in cells)
-    trees = arrange(ensemble, grown, table.source.size, high)
+    try:
+        trees = arrange(ensemble, grown, table.source.size, high)
+    except TooLargeError:
+        raise _too_large(node) from None
     return graph.add_node(
         "Trees",
         (table.source,),
@@ -62,4 +66,13 @@ def lower_trees(node: Node, graph: GraphBuilder, table: Table) -> Wire:
             "values": trees.values,
             "base": trees.base,
         },
+    )
+
+
+def _too_large(node: Node) -> UnsupportedOpError:
+    return node.unsupported(
+        "nodes",
+        "make trees that are too large: secret ways take a turn for each node and leaf of a tree, and questions for "
+        "one number or for sets take several nodes",
+        "train trees of fewer leaves or less depth",
     )

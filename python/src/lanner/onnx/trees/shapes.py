@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ _DEEPEST = 8
 
 #: More nodes of one tree than any library grows: a file's nodes may name one another again and again.
 _MOST_NODES = 1 << 16
+
+#: More turns of all secret ways together than a server has memory for.
+_MOST_TURNS = 1 << 25
 
 #: Nodes of a tree whose ways are secret are a multiple of this.
 _ROUNDED = 4
@@ -53,50 +57,94 @@ class Trees:
 
 
 class TooLargeError(Exception):
-    """A tree that has too many nodes, or whose nodes name one another in a circle."""
+    """A tree that has too many nodes, or trees whose secret ways have too many turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is to be grown: a tree's child, and where it goes.
+
+    Attributes:
+        child: The child.
+        parent: The node whose child it becomes, and whether its right one; None of the root.
+        depth: How many nodes are above it.
+        within: The codes that are left of columns on the way, by the columns' places.
+        cuts: How many of the answer's cuts are left, where missing numbers come along; None of a question's first node.
+    """
+
+    child: int
+    parent: tuple[int, bool] | None
+    depth: int
+    within: Mapping[int, tuple[int, int]]
+    cuts: int | None = None
 
 
 def grow(tree: Tree, answers: Sequence[Answer], cells: Sequence[Cell]) -> Grown:
-    """A tree over codes. Questions with one answer for all codes are left out.
+    """A tree over codes. Questions with one answer for all codes that come to them are left out.
 
     Raises:
         TooLargeError: If it has too many nodes.
     """
     grown = Grown()
-    # What is to be grown: a child of the tree's, or answers from a cut on downwards; and whose child it becomes.
-    pending: list[tuple[int, int | None, tuple[int, bool] | None, int]] = [(tree.root, None, None, 0)]
+    pending = [_Part(tree.root, None, 0, {})]
     while pending:
-        child, cut, parent, depth = pending.pop()
-        grown.depth = max(grown.depth, depth)
-        if len(grown.places) > _MOST_NODES or depth > _MOST_NODES:
+        part = pending.pop()
+        grown.depth = max(grown.depth, part.depth)
+        if len(grown.places) > _MOST_NODES:
             raise TooLargeError
-        if child < 0:
+        if part.child < 0:
             made = -1 - len(grown.leaves)
-            grown.leaves.append(tree.leaves[-1 - child])
+            grown.leaves.append(tree.leaves[-1 - part.child])
         else:
-            answer, cell = answers[child], cells[tree.questions[child].column]
-            last = len(answer.cuts) if cut is None else cut
-            branch = {True: tree.yes[child], False: tree.no[child]}
-            if last == 0:
-                # All numbers that are left have one answer; a missing one may have another.
-                below = branch[answer.first]
-                if cut is None and answer.missing not in (None, answer.first):
-                    made = _node(grown, cell.places[1], cell.column.high)
-                    pending.append((branch[not answer.first], None, (made, True), depth + 1))
-                    pending.append((below, None, (made, False), depth + 1))
-                else:
-                    pending.append((below, None, parent, depth))
-                    continue
-            else:
-                right = answer.first == (last % 2 == 0)
-                missing_right = answer.missing == right
-                made = _node(grown, cell.places[missing_right], answer.cuts[last - 1])
-                pending.append((branch[right], None, (made, True), depth + 1))
-                pending.append((child, last - 1, (made, False), depth + 1))
-        if parent is not None:
-            at, is_right = parent
+            answer, cell = answers[part.child], cells[tree.questions[part.child].column]
+            branch = {True: tree.yes[part.child], False: tree.no[part.child]}
+            ask = _ask_with_missing if cell.column.missing else _ask
+            asked = ask(part, answer, cell, branch)
+            if isinstance(asked, _Part):
+                pending.append(asked)
+                continue
+            place, threshold, right, left = asked
+            made = _node(grown, place, threshold)
+            pending += [replace(right, parent=(made, True)), replace(left, parent=(made, False))]
+        if part.parent is not None:
+            at, is_right = part.parent
             (grown.right if is_right else grown.left)[at] = made
     return grown
+
+
+#: A node's place and threshold, and what is grown on its right and on its left.
+_Asked = tuple[int, int, _Part, _Part]
+
+
+def _ask(part: _Part, answer: Answer, cell: Cell, branch: Mapping[bool, int]) -> _Asked | _Part:
+    """The node of a question about codes that the way has left, or what follows where these have one answer."""
+    place = cell.places[0]
+    low, high = part.within.get(place, cell.column.ends)
+    before = bisect_right(answer.cuts, low)
+    cuts = answer.cuts[before : bisect_right(answer.cuts, high)]
+    first = answer.first != (before % 2 == 1)
+    if not cuts:
+        return replace(part, child=branch[first])
+    cut = cuts[-1]
+    right = branch[first != (len(cuts) % 2 == 1)]
+    below, above = ({**part.within, place: ends} for ends in ((low, cut - 1), (cut, high)))
+    # On the left the same question is asked again, of fewer codes.
+    return place, cut, _Part(right, None, part.depth + 1, above), _Part(part.child, None, part.depth + 1, below)
+
+
+def _ask_with_missing(part: _Part, answer: Answer, cell: Cell, branch: Mapping[bool, int]) -> _Asked | _Part:
+    """The same where numbers may be missing: they go with the codes that have their answer."""
+    last = len(answer.cuts) if part.cuts is None else part.cuts
+    deeper = _Part(0, None, part.depth + 1, part.within)
+    if last > 0:
+        right = answer.first == (last % 2 == 0)
+        left = replace(deeper, child=part.child, cuts=last - 1)
+        return cell.places[answer.missing == right], answer.cuts[last - 1], replace(deeper, child=branch[right]), left
+    if part.cuts is None and answer.missing not in (None, answer.first):
+        # All numbers have one answer, and a missing one has the other.
+        other, own = (replace(deeper, child=branch[each]) for each in (not answer.first, answer.first))
+        return cell.places[1], cell.column.high, other, own
+    return replace(part, child=branch[answer.first], cuts=None)
 
 
 def _node(grown: Grown, place: int, threshold: int) -> int:
@@ -115,6 +163,9 @@ def arrange(ensemble: Ensemble, grown: Sequence[Grown], width: int, high: int) -
         grown: Its trees over codes.
         width: How many codes a row has.
         high: The largest code.
+
+    Raises:
+        TooLargeError: If secret ways have too many turns.
     """
     scores = len(ensemble.base)
     base = np.array(ensemble.base, np.float64)
@@ -131,6 +182,8 @@ def arrange(ensemble: Ensemble, grown: Sequence[Grown], width: int, high: int) -
     nodes = max(len(tree.places) for tree in kept)
     rounded = -(-nodes // _ROUNDED) * _ROUNDED
     complete = depth <= _DEEPEST and _bytes(2**depth - 1, width, None) <= _bytes(rounded, width, rounded + 1)
+    if not complete and len(kept) * rounded * (rounded + 1) > _MOST_TURNS:
+        raise TooLargeError
     leaves = 2**depth if complete else rounded + 1
     values = np.zeros((len(kept), leaves, 1 if grouped else scores))
     if complete:

@@ -19,7 +19,7 @@ def split_trees(proto: onnx.ModelProto) -> None:
         return
     for node in proto.graph.node:
         made = None
-        if node.op_type == "Mul" and node.input[1] in ones:
+        if node.op_type == "Mul" and len(node.input) == 2 and node.input[1] in ones:
             # Converters of LightGBM end in one.
             node.CopyFrom(helper.make_node("Identity", node.input[:1], node.output, name=node.name))
         if node.domain == _DOMAIN and node.op_type == "TreeEnsembleClassifier":

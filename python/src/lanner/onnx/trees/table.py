@@ -35,12 +35,14 @@ class Cell:
         places: Where its code is in the client's vector: where a missing number is low, and where it is high.
         became: What its numbers have become, in the same order or the opposite one.
         known: Codes that samples have, in order, and a sample's number for each.
+        exact: Whether samples are what their codes stand for, and not only near it.
     """
 
     column: Column
     places: tuple[int, int]
     became: Became
     known: tuple[NDArray[np.int64], NDArray[np.float32]]
+    exact: bool
 
     def at(self, codes: NDArray[np.int64]) -> NDArray[np.float32]:
         """What it is for codes of numbers: for those that samples have, what it is for the sample."""
@@ -168,7 +170,8 @@ def table_of(source: Wire, first: int, columns: tuple[Column, ...], rows: NDArra
         numbers = np.unique(rows[np.isfinite(rows[:, index]), index])
         codes, places = np.unique(column.codes(numbers), return_index=True)
         known = (codes, numbers[places])
-        cells.append(Cell(column, (first + index, first + high), lambda values: values, known))
+        exact = bool(np.array_equal(column.values(column.codes(numbers)), numbers))
+        cells.append(Cell(column, (first + index, first + high), lambda values: values, known, exact))
     return Table(tuple(cells), source)
 
 
