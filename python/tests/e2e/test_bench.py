@@ -133,7 +133,7 @@ def test_a_benchmark_that_fails_is_told_and_hides_no_other(tmp_path: Path) -> No
 def test_names_are_unique_and_suites_complete() -> None:
     every = cases("all", "gazelle")
     assert len({case.name for case in every}) == len(every)
-    assert {case.suite for case in every} == {"layers", "activations", "networks"}
+    assert {case.suite for case in every} == {"layers", "activations", "networks", "trees"}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 import lanner
 from lanner.errors import ModelError
 from lanner.inputs import as_batch
-from lanner.model import input_of
 from lanner.onnx import ImportedModel, import_model
 from lanner.onnx.ending import ENDINGS
 from lanner.onnx.registry import supported_operators
@@ -59,8 +58,8 @@ def compiled(brought: Brought, mode: str = "auto") -> tuple[lanner.Model, NDArra
     try:
         imported = import_model(proto, "logits")
         drawn = _drawn(imported, proto.graph)
-        samples = as_batch(drawn, input_of(imported))
         model = lanner.compile(proto, drawn, mode=mode, output="logits", name=brought.name)
+        samples = as_batch(drawn, model.manifest.input)
     except ModelError as error:
         check_refusal(proto, error)
         return None
