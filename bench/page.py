@@ -28,6 +28,7 @@ from bench.prose import (
     PEERS,
     RECURRENT,
     SETUP,
+    TREES,
     VERSIONS,
     WORDS,
     Words,
@@ -108,6 +109,9 @@ def _mode(rows: Rows, words: Words) -> Iterator[str]:
     if recurrent := suites.get("recurrent"):
         yield RECURRENT
         yield _networks(recurrent)
+    if trees := suites.get("trees"):
+        yield TREES
+        yield _networks(trees)
     if layers := suites.get("layers"):
         yield LAYERS + words.layers
         yield _layers(layers)

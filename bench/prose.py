@@ -52,6 +52,13 @@ class Words:
     activations: str = ""
 
 
+TREES = """### Trees
+
+Ensembles with drawn questions and leaves, on rows of any numbers, which have 24 bits: 100 trees of depth 6 on 30
+columns, 50 trees of depth 5 on 30 columns and two scores, and 500 trees of 31 leaves for each of five classes on 100
+columns, as LightGBM grows them. Columns of few decimals take less.
+"""
+
 RECURRENT = """### Recurrent networks
 
 Trained by others, unrolled over all steps, each of which waits for the one before; its gates are one function:
