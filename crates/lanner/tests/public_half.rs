@@ -150,17 +150,21 @@ fn what_columns_are_called_is_bounded_and_no_two_are_alike() {
     for (sound, second) in [
         (true, json!({})),
         (true, json!({"name": "x".repeat(256)})),
-        (true, json!({"categories": many(4096)})),
+        (true, json!({"categories": many(4096), "high": 4095})),
+        (true, json!({"categories": many(3), "high": 4, "offset": -1, "missing": true})),
         (false, json!({"name": "x".repeat(257)})),
         (false, json!({"name": ""})),
         (false, json!({"name": "a"})),
-        (false, json!({"categories": many(4097)})),
+        (false, json!({"categories": many(4097), "high": 4096})),
+        // The codes are those of the categories.
+        (false, json!({"categories": many(3)})),
+        (false, json!({"categories": many(3), "high": 2, "unit": 0.5})),
         (false, json!({"categories": []})),
-        (false, json!({"categories": ["no", "no"]})),
-        (false, json!({"categories": ["x".repeat(257)]})),
+        (false, json!({"categories": ["no", "no"], "high": 1})),
+        (false, json!({"categories": ["x".repeat(257)], "high": 1})),
     ] {
         let options = CompileOptions { inputs: table(&second), ..options("cheetah", "label") };
         let text = model(3, 1.0, &options).manifest().to_json().unwrap();
-        assert_eq!(Manifest::from_json(&text).is_ok(), sound, "{second}");
+        assert_eq!(Manifest::from_json(&text).is_ok(), sound, "{:.200}", second.to_string());
     }
 }
