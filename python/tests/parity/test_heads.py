@@ -211,9 +211,13 @@ def test_exported_regressions_give_their_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sk_rf", "lgbm", "lgbm_cut"])
-def test_exported_trees_are_refused_by_name(name: str) -> None:
-    with pytest.raises(UnsupportedOpError, match="TreeEnsembleClassifier"):
-        lanner.compile(exported(name), np.random.default_rng(6).random((ROWS, 64)).astype(np.float32))
+def test_exported_trees_give_their_label(name: str) -> None:
+    path = exported(name)
+    x = np.random.default_rng(6).random((ROWS, 64)).astype(np.float32)
+    model = lanner.compile(path, x)
+    expected = onnx_output(path, x)
+    assert model.predict_fixed(x).argmax(1).tolist() == expected.tolist()
+    assert lanner.run(model, x[0]).label == expected[0]
 
 
 Nodes = list[onnx.NodeProto]
