@@ -21,7 +21,7 @@ from typing import Any
 from rust_uses import circles, uses
 
 LAYERS: dict[str, frozenset[str]] = {
-    "ground": frozenset({"process", "wire", "primitives", "ring"}),
+    "ground": frozenset({"process", "wire", "primitives", "ring", "text"}),
     "leaves": frozenset({"bfv", "ot", "gc", "dpf"}),
     "seam": frozenset({"step"}),
     "families": frozenset({"local", "packed", "coefficient", "yao", "transfers", "tabula", "spectral"}),

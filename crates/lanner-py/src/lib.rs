@@ -10,6 +10,7 @@ mod input;
 mod model;
 mod relay;
 mod server;
+mod text;
 mod trace;
 
 use pyo3::prelude::*;
@@ -38,6 +39,8 @@ mod _native {
     use super::relay::NativeRelay;
     #[pymodule_export]
     use super::server::NativeServer;
+    #[pymodule_export]
+    use super::text::{NativeText, read_tokenizer};
     #[pymodule_export]
     use super::trace::traces;
 

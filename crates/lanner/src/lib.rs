@@ -42,6 +42,7 @@ pub use lanner_net::{Excerpt, NetworkProfile, Relay};
 pub use lanner_plan::Cores;
 pub use lanner_session::server_loop::{ComputedStep, Entry, Snapshot};
 pub use lanner_store::PairingEntry;
+pub use lanner_text::{Encoded, Encoder, TextError, TextInput, TokenizerFile};
 pub use link::measure_link;
 pub use local::run;
 pub use manifest::{InputDescription, Manifest};

@@ -2,13 +2,14 @@
 
 use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Plan, plan_within};
+use lanner_text::TextInput;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::hex::hex;
-use crate::named::{make_input, make_output};
+use crate::named::{make_input, make_output, takes_text};
 use crate::{Error, ErrorKind, LimitOptions, NamedInput, NamedOutput, Result};
 
 /// The version of model files and manifests that this build reads and writes.
@@ -16,9 +17,18 @@ pub(crate) const FORMAT_VERSION: u32 = 4;
 /// That of those whose inputs or outputs go by name.
 const NAMED_VERSION: u32 = 5;
 
-/// The version of a document with so many inputs and outputs by name.
-pub(crate) const fn version_with(inputs: usize, outputs: usize) -> u32 {
-    if inputs + outputs == 0 { FORMAT_VERSION } else { NAMED_VERSION }
+/// That of those whose inputs may be texts.
+const TEXT_VERSION: u32 = 6;
+
+/// The version of a document with so many inputs and outputs by name, and perhaps texts.
+pub(crate) const fn version_with(inputs: usize, outputs: usize, text: bool) -> u32 {
+    if text {
+        TEXT_VERSION
+    } else if inputs + outputs == 0 {
+        FORMAT_VERSION
+    } else {
+        NAMED_VERSION
+    }
 }
 
 /// A model's public half: what a client sees, may pin, and computes with.
@@ -39,6 +49,9 @@ pub struct Manifest {
     pub classes: Option<Vec<String>>,
     /// How a picture becomes an input.
     pub image: Option<serde_json::Value>,
+    /// How a text becomes the inputs, if it may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextInput>,
     /// What an input looks like.
     pub input: InputDescription,
     /// The original model's inputs, of which the input is made, where it is not the only one itself.
@@ -127,6 +140,7 @@ impl Manifest {
             && self.classes.as_ref().is_none_or(named)
             && (self.inputs.is_empty() || make_input(&self.inputs, self.network.input().len()))
             && (self.outputs.is_empty() || make_output(&self.outputs, self.network.output_len()))
+            && self.text.as_ref().is_none_or(|text| takes_text(&self.inputs, text))
     }
 
     /// Writes the JSON form; the same manifest always gives the same bytes.
@@ -224,12 +238,13 @@ pub(crate) fn check_version(json: &str) -> Result<()> {
         inputs: Vec<IgnoredAny>,
         #[serde(default)]
         outputs: Vec<IgnoredAny>,
+        text: Option<IgnoredAny>,
     }
     let head = serde_json::from_str::<Head>(json);
     match head {
         Ok(Head { format_version, named, public }) => {
-            let Named { inputs, outputs } = public.unwrap_or(named);
-            let ours = version_with(inputs.len(), outputs.len());
+            let Named { inputs, outputs, text } = public.unwrap_or(named);
+            let ours = version_with(inputs.len(), outputs.len(), text.is_some());
             if format_version == ours {
                 return Ok(());
             }

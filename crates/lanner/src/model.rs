@@ -99,13 +99,14 @@ impl Model {
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?
             .fill_bytes(&mut salt);
         let mut manifest = Manifest {
-            format_version: version_with(options.inputs.len(), options.outputs.len()),
+            format_version: version_with(options.inputs.len(), options.outputs.len(), options.text.is_some()),
             name: options.name.clone(),
             mode: plan.mode.name().to_owned(),
             output: options.output.clone(),
             policy,
             classes: options.names(policy, public.output_len()),
             image: options.image.clone(),
+            text: options.text.clone(),
             input: InputDescription::of(&public),
             inputs: options.inputs.clone(),
             outputs: options.outputs.clone(),
@@ -146,6 +147,7 @@ impl Model {
             public_preprocessing: entry.features.as_ref().is_some_and(|of| of.preprocessing.is_some()),
             classes: public.classes.clone(),
             image: public.image.clone(),
+            text: public.text.clone(),
             inputs: public.inputs.clone(),
             outputs: public.outputs.clone(),
             limits,

@@ -1,6 +1,7 @@
 //! The inputs and outputs of the original model by name, of which the network's one input and output are made.
 
 use lanner_network::{Tensor, Tensors};
+use lanner_text::TextInput;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -170,6 +171,18 @@ pub(crate) fn make_input(inputs: &[NamedInput], length: usize) -> bool {
             numbers && columns && embeddings
         })
         && are_distinct(inputs.iter().map(|input| &input.name))
+}
+
+/// Whether texts make all of these inputs, each once and of their length.
+pub(crate) fn takes_text(inputs: &[NamedInput], text: &TextInput) -> bool {
+    let made: Vec<&str> = text.inputs().collect();
+    let fits = |input: &NamedInput| {
+        let whole = input.columns.is_none() && count(&input.shape) == Some(text.length);
+        whole && made.iter().filter(|name| **name == input.name).count() == 1
+    };
+    let ids = inputs.iter().find(|input| input.name == text.ids);
+    let pads = ids.is_some_and(|input| input.choices.is_none_or(|choices| (text.pad as usize) < choices));
+    text.is_bounded() && made.len() == inputs.len() && inputs.iter().all(fits) && pads
 }
 
 /// Whether these are the parts of a network's output of so many elements.

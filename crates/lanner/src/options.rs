@@ -8,6 +8,7 @@ use lanner_net::NetworkProfile;
 use lanner_network::{Field, Policy, Precision, Tensors};
 use lanner_plan::{Limits, MODES, Mode, Objective, Prices, Rings, Samples};
 use lanner_quantize::{Aim, QuantizationOptions, Replaced, Told, replace_relu};
+use lanner_text::TextInput;
 use serde::Deserialize;
 
 use crate::estimate::link;
@@ -72,6 +73,8 @@ pub struct CompileOptions {
     pub named: Option<Vec<String>>,
     /// How a picture becomes an input: for the client, which applies it.
     pub image: Option<serde_json::Value>,
+    /// How a text becomes the original model's inputs: for the client, which applies it.
+    pub text: Option<TextInput>,
     /// The original model's inputs, of which the graph's is made: for the client, which makes it.
     pub inputs: Vec<NamedInput>,
     /// The original model's outputs, of which the graph's is made: for the client, which takes it apart.
@@ -104,6 +107,7 @@ impl Default for CompileOptions {
             classes: None,
             named: None,
             image: None,
+            text: None,
             inputs: Vec::new(),
             outputs: Vec::new(),
             limits: LimitOptions::default(),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lanner.progress import SetUpWatch
     from lanner.server import Server
     from lanner.tables import TableWarning
+    from lanner.texts import TextWarning
 
     __version__: str
 
@@ -58,6 +59,7 @@ _MODULES = {
     "Server": "lanner.server",
     "SetUpWatch": "lanner.progress",
     "TableWarning": "lanner.tables",
+    "TextWarning": "lanner.texts",
     "TransportError": "lanner.errors",
     "UnsupportedOpError": "lanner.errors",
     "compile": "lanner.model",

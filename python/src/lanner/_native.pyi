@@ -37,6 +37,21 @@ class NativeInput:
         """The first value of samples, shape (n, *shape), row-major, that rounds to one beyond the range."""
 
 @final
+class NativeText:
+    """How a text becomes a model's inputs, of the document in its manifest."""
+
+    def __init__(self, text_json: str) -> None: ...
+    def describe(self) -> str:
+        """As JSON: the kind, how many tokens, the largest number of one, and whether it lowercases."""
+    def encode(
+        self, texts: list[str], truncate: bool
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], list[bool]]:
+        """Tokens, masks and types, shape (n, length), and which texts were cut."""
+
+def read_tokenizer(text: str, pad: str | None = None) -> str:
+    """A tokenizer file as it goes into a public half, and what it says of lengths, as JSON."""
+
+@final
 class NativeModel:
     """A compiled model: fixed-point network, scales, plan and output policy."""
 

@@ -135,6 +135,8 @@ class Client(OfProcess):
             each session makes its own, and sends them.
         embeddings: The file of tables that ``lanner export`` wrote beside the public half, for a model whose owner
             publishes its embeddings: indices are looked up there. The public half names its hash.
+        truncate: Whether texts are cut to the tokens that the model reads, with a `TextWarning`; without it a longer one
+            is an `InputError`.
         watch: What other threads see of the set-up while it runs.
 
     Attributes:
@@ -169,6 +171,7 @@ class Client(OfProcess):
         state_dir: str | Path | None = None,
         keys: str | Path | None = None,
         embeddings: str | Path | None = None,
+        truncate: bool = False,
         watch: SetUpWatch | None = None,
     ) -> None:
         super().__init__()
@@ -193,6 +196,8 @@ class Client(OfProcess):
         manifest = Manifest.parse(self._native.manifest(), self.address)
         # The server may offer it by another name than its file has.
         self.manifest = manifest if model is None else replace(manifest, name=model)
+        if truncate:
+            self.manifest = self.manifest.cutting()
         try:
             self.manifest = self.manifest.holding(tables, _text(embeddings))
         except ModelError:
@@ -274,7 +279,8 @@ class Client(OfProcess):
         """Predict one sample in private, with material that was prepared, else with some that is kept, else with new.
 
         Args:
-            x: Shape `manifest.input.shape`, or (1, *shape); of several inputs arrays by name. Of a table whose columns
+            x: Shape `manifest.input.shape`, or (1, *shape); of several inputs arrays by name; a text, where the model
+                reads texts. Of a table whose columns
                 have names also a data frame, or columns by name, ``{"age": 41}``; a `TableWarning` tells which numbers
                 count as the ends of their columns.
 
@@ -296,7 +302,7 @@ class Client(OfProcess):
         Where a request fails, what those before it gave is lost.
 
         Args:
-            x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`.
+            x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`; of texts a list.
 
         Raises:
             InputError: As `predict`, of all samples before the first is sent.
@@ -313,7 +319,7 @@ class Client(OfProcess):
         ones is made: their seconds overlap. Predictions are given when those that run together are made.
 
         Args:
-            x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`.
+            x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`; of texts a list.
 
         Raises:
             InputError: As `predict`, of all samples before the first is sent.

@@ -27,6 +27,7 @@ from lanner.manifest import InputDescription, Manifest
 from lanner.named import Given, NamedInput, encode_inputs, only_table, parts_of, tables_of
 from lanner.rows import HEADER_FIXES, NoNumbersError, TextError, read_rows
 from lanner.tables import Notes, read_csv, read_objects
+from lanner.texts import LINES, read_lines, texts_of
 from lanner.wording import counted
 
 PICTURES = (".png", ".jpg", ".jpeg")
@@ -61,6 +62,7 @@ class Source:
     text: str | None = None
     header: bool | None = None
     error: InputError | None = None
+    lines: tuple[str, ...] | None = None
 
     @property
     def is_picture(self) -> bool:
@@ -91,6 +93,11 @@ def read_sources(paths: Sequence[Path], csv_header: bool | None = None) -> list[
         InputError: If a file is missing, unreadable, of an unknown kind, not numeric, or not finite; or there is none.
     """
     return [_read_source(file, csv_header) for path in paths for file in _files_of(path)]
+
+
+def text_source(text: str) -> Source:
+    """A text that stands in no file."""
+    return Source(Path("text"), None, lines=(text,))
 
 
 def fit_sources(sources: Sequence[Source], manifest: Manifest) -> list[Sample]:
@@ -238,6 +245,8 @@ def batch_of(given: Given, entry: InputDescription, where: str = "input") -> NDA
         InputError: As `to_float32` and `as_batch`.
     """
     notes = Notes()
+    if entry.text is not None and (texts := texts_of(given)) is not None:
+        return as_batch(entry.text.arrays(texts, where), entry, where)
     batch = as_batch(arrays_of(given, entry.named, where, notes), entry, where, notes.beyond)
     notes.warn(stacklevel=3)
     return batch
@@ -371,6 +380,8 @@ def _read_source(path: Path, csv_header: bool | None) -> Source:
     if suffix in PICTURES:
         open_image(path)
         return Source(path, None)
+    if suffix in LINES:
+        return Source(path, None, lines=read_lines(path))
     if suffix not in (".csv", ".json"):
         return Source(path, load_arrays(path))
     try:
@@ -471,7 +482,7 @@ def _listed(values: object, where: str, fix: str) -> NDArray[np.float32]:
 
 def _check_kind(path: Path) -> None:
     check_file(path, InputError)
-    suffix, known = path.suffix.lower(), (*TABLES, *PICTURES)
+    suffix, known = path.suffix.lower(), (*TABLES, *PICTURES, *LINES)
     if suffix not in known:
         kind = suffix or "without a suffix"
         raise InputError(f"files of kind {kind} are not read", where=str(path), fix=f"give {', '.join(known)}")
@@ -508,11 +519,11 @@ def _files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     visible = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith(".")]
-    for kinds in (PICTURES, TABLES):
+    for kinds in (PICTURES, TABLES, LINES):
         files = [file for file in visible if file.suffix.lower() in kinds]
         if files:
             return files
-    known = ", ".join((*TABLES, *PICTURES))
+    known = ", ".join((*TABLES, *PICTURES, *LINES))
     raise InputError("there are no inputs in this folder", where=str(path), fix=f"give {known} files")
 
 
@@ -540,6 +551,10 @@ def _batch_of(
         if image is None:
             raise no_pictures(entry, model, where)
         return image.load(source.path, entry.shape)[np.newaxis]
+    if source.lines is not None:
+        if entry.text is None:
+            raise no_texts(model, where)
+        return as_batch(entry.text.arrays(source.lines, where), entry, where)
     values = _values_of(source)
     if source.path.suffix.lower() == ".csv" and not isinstance(values, dict):
         values = fit_rows(values, entry, where)
@@ -585,6 +600,13 @@ def no_pictures(entry: InputDescription, model: str, where: str) -> InputError:
     row = counted(math.prod(entry.shape), "value")
     return InputError(
         f"model {model} does not describe images", where=where, fix=f"pass .npy of shape {shape}, or CSV of {row} a row"
+    )
+
+
+def no_texts(model: str, where: str) -> InputError:
+    """The error of a text that is given to a model that reads none."""
+    return InputError(
+        f"model {model} does not describe texts", where=where, fix="give numbers, or have it compiled with --text"
     )
 
 

@@ -19,6 +19,7 @@ from lanner.heads import is_map
 from lanner.images import ImageDescription
 from lanner.named import NamedInput, NamedOutput, holding
 from lanner.prediction import Prediction
+from lanner.texts import TextDescription
 
 #: The most samples of a request.
 MAX_SAMPLES = 1 << 24
@@ -37,6 +38,7 @@ class InputDescription:
         features: What is accepted of each feature, where they differ; low and high are then those of all together.
         native: Rounds values as a prediction does; None where nothing is known but the shape.
         named: The file's inputs, of which a sample is made; empty where it has one, of numbers, that is the sample.
+        text: How a text becomes these inputs, or None.
     """
 
     name: str
@@ -47,6 +49,7 @@ class InputDescription:
     features: Features | None = None
     native: _native.NativeInput | None = field(default=None, compare=False, repr=False)
     named: tuple[NamedInput, ...] = ()
+    text: TextDescription | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], named: tuple[NamedInput, ...] = ()) -> InputDescription:
@@ -134,6 +137,9 @@ class Manifest:
                 document=document,
                 outputs=tuple(map(NamedOutput.from_document, document.get("outputs") or ())),
             )
+            if (text := document.get("text")) is not None:
+                described = TextDescription.from_document(text)
+                manifest = replace(manifest, input=replace(manifest.input, text=described))
             if manifest.image is not None:
                 manifest.image.check_shape(manifest.input.shape)
         except KeyError as error:
@@ -156,6 +162,11 @@ class Manifest:
         """
         named = holding(self.input.named, tables, where)
         return replace(self, input=replace(self.input, named=named)) if named else self
+
+    def cutting(self) -> Manifest:
+        """The same, where texts that are too long are cut."""
+        text = self.input.text
+        return self if text is None else replace(self, input=replace(self.input, text=text.cutting()))
 
     def check_tables(self) -> None:
         """Check that the tables of embeddings are at hand, without which no input is encoded.
@@ -252,6 +263,8 @@ def _check_version(text: str, where: str) -> None:
     ours = json.loads(_native.doctor())["format_version"]
     if isinstance(document, dict) and (document.get("inputs") or document.get("outputs")):
         # Builds before those that know inputs and outputs by name refuse such files.
+        ours += 1
+    if isinstance(document, dict) and document.get("text"):
         ours += 1
     if found is not None and found != ours:
         raise ModelError(

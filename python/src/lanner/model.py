@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ from lanner.precision import PrecisionWarning, Reached
 from lanner.reference import OnnxReference, measure, reference_of
 from lanner.stated_columns import read_columns
 from lanner.tables import Notes, read_objects, stated_by
+from lanner.texts import TextDescription, describe_texts, texts_of
 
 if TYPE_CHECKING:
     from lanner.onnx import Frame, ImportedModel
@@ -330,6 +332,13 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         UnsupportedOpError: If an operator, the mode or the output policy is not supported; `nodes` lists every reason.
         InputError: If the calibration samples do not fit the model's input.
     """
+    described, is_texts = text_of(model, options), False
+    if described is not None:
+        options["text"] = described
+        texts = texts_of(calibration)
+        is_texts = texts is not None
+        if texts is not None:
+            calibration = described.cutting().arrays(texts, "calibration")
     image = options.get("image")
     description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
     options["image"], options["name"] = description, options.get("name") or _default_name(model)
@@ -344,6 +353,13 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     if not frame.needs_table:
         frame = replace(frame, columns=stated_by(calibration))
     imported = _import(model, given, options.get("output"), frame)
+    if described is not None:
+        described = described.only([entry.name for entry in imported.named])
+        options["text"] = described
+        check_texts(described, imported.named)
+        if is_texts and isinstance(given, dict):
+            given = {name: given[name] for name in described.names}
+        chosen = CompileOptions(**options)
     _check_stated(options.get("input_range"), imported.named)
     samples = as_batch(given, input_of(imported), "calibration")
     measured = measure(imported, frame, samples)
@@ -455,6 +471,49 @@ def _check_compiled(path: Path) -> None:
         )
 
 
+def text_of(model: object, options: CompileKeywords) -> TextDescription | None:
+    """How a text becomes the inputs of a model, or None where nobody says.
+
+    Raises:
+        MisuseError: If it is said wrongly, or the model is no ONNX model.
+        ModelError: If the tokenizer or the model cannot be read.
+    """
+    given = options.get("text")
+    if given is None or isinstance(given, TextDescription):
+        return given
+    require("onnx", "compiling")
+    from lanner.onnx.load import input_names
+    from lanner.onnx.frame import read_fixed
+
+    return describe_texts(given, input_names(model, read_fixed(options.get("fix"))))
+
+
+def check_texts(described: TextDescription, named: Sequence[NamedInput]) -> None:
+    """Check that texts make a model's inputs, and that its table has a row for each token.
+
+    Raises:
+        MisuseError: If they make others.
+        ModelError: If a token has no row.
+    """
+    if {entry.name for entry in named} != set(described.names):
+        held = ", ".join(entry.name for entry in named) or "numbers"
+        raise MisuseError(f"the model has {held} as inputs, not tokens", where="text", fix="leave it out")
+    largest = int(described.tokenizer["largest"])
+    for entry in named:
+        if math.prod(entry.shape) != described.length:
+            raise MisuseError(
+                f"input {entry.name} is {entry.shape}, and a text is {described.length} tokens",
+                where="text",
+                fix="give the length that the model has: ,length=N behind the tokenizer",
+            )
+        if entry.name == described.ids and entry.choices is not None and largest >= entry.choices:
+            raise ModelError(
+                f"the tokenizer has tokens up to number {largest}, and the table of {entry.name} has {entry.choices} rows",
+                where="text",
+                fix="give the tokenizer that the model was trained with",
+            )
+
+
 def calibration_arrays(calibration: Given, stated: Sequence[StatedColumn] = ()) -> Arrays:
     """Calibration samples as float32; where columns are stated, also of objects and of columns by name.
 
@@ -482,6 +541,8 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
     from lanner.onnx.published import read_published
 
     frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"), options.get("columns"))
+    if isinstance(described := options.get("text"), TextDescription):
+        frame = replace(frame, sizes={name: (1, described.length) for name in described.names} | dict(frame.sizes))
     frame = replace(frame, published=read_published(options.get("public_embeddings")))
     by_name = dict(samples) if isinstance(samples, dict) else {"": samples}
     # A file of one input may call it so, whatever the model does.

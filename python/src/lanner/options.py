@@ -24,6 +24,7 @@ from lanner.named import NamedInput, NamedOutput, range_of
 from lanner.network import LOOPBACK, Network, read_network
 from lanner.option import Flag, Option, declared, document_of
 from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
+from lanner.texts import TextChoice, TextDescription
 from lanner.tracing import Tracer
 
 _MODES: list[dict[str, Any]] = json.loads(_native.modes())
@@ -361,6 +362,22 @@ class CompileKeywords(TypedDict, total=False):
             written=_image,
         ),
     ]
+    text: Annotated[
+        str | Path | TextChoice | TextDescription | None,
+        Option(
+            "How a text becomes the inputs of an ONNX model that reads tokens: the path of its Hugging Face "
+            "``tokenizer.json``, with ``,length=128`` behind it for how many tokens every text is made, and ``,pad=TOKEN`` "
+            "for the one that fills up. Clients learn it, and apply it by themselves. `calibration` may then be a list "
+            "of texts.",
+            flag=Flag(
+                "how a text becomes the inputs of a model that reads tokens: a Hugging Face tokenizer.json, which clients "
+                "learn; behind it, how many tokens every text is made (default: as the file says, or 128), and the token "
+                "that fills up",
+                metavar="TOKENIZER.json[,length=N][,pad=TOKEN]",
+            ),
+            written=_text,
+        ),
+    ]
     classes: Annotated[
         Sequence[str] | None,
         Option(
@@ -551,6 +568,11 @@ def _range(ends: Sequence[float]) -> list[float | str]:
 
 def _image(given: ImageDescription | str | Path) -> dict[str, Any]:
     return (given if isinstance(given, ImageDescription) else ImageDescription.read(Path(given))).document()
+
+
+def _text(given: str | Path | TextChoice | TextDescription) -> dict[str, Any] | None:
+    """The object of a public half; none before the model's inputs are known."""
+    return given.document() if isinstance(given, TextDescription) else None
 
 
 def _seconds(given: int) -> int | None:

@@ -22,7 +22,7 @@ from lanner.progress import SetUpWatch
 from lanner.trust import Trust, parse_address
 
 #: What holds inputs, for help texts.
-KINDS = "a .npy, .npz, .json, .csv, .png or .jpg file, or a folder of such files"
+KINDS = "a .npy, .npz, .json, .csv, .png or .jpg file, a .txt file of texts, one a line, or a folder of such files"
 
 
 def add_csv_option(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +61,18 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
             _add_mode(parser, others=other_modes)
         else:
             add_flag(parser, name, option)
+
+
+def add_truncate_option(parser: argparse.ArgumentParser) -> None:
+    """The option that lets texts be cut."""
+    parser.add_argument(
+        "--truncate", action="store_true", help="cut texts to the tokens that the model reads (default: refuse them)"
+    )
+
+
+def cutting(manifest: Manifest, options: argparse.Namespace) -> Manifest:
+    """The public half as ``--truncate`` says."""
+    return manifest.cutting() if options.truncate else manifest
 
 
 def add_kernel_times_option(parser: argparse.ArgumentParser, default: str) -> None:

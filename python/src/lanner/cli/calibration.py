@@ -26,12 +26,12 @@ def require_calibration(options: argparse.Namespace, command: str) -> None:
         raise MisuseError("--calibration is missing", where=command, fix=fix)
 
 
-def load_calibration(source: Path, options: argparse.Namespace) -> Arrays:
+def load_calibration(source: Path, options: argparse.Namespace) -> Arrays | list[str]:
     """Read typical samples of the ONNX model that the options name: an array, rows, pictures, or a folder.
 
     Returns:
         Shape (n, *sample), or what is in the file, arrays by name where it has several, which is checked when the model
-        is compiled.
+        is compiled; of a file of texts these.
 
     Raises:
         InputError: If they cannot be read, or do not fit the model's input.
@@ -42,6 +42,12 @@ def load_calibration(source: Path, options: argparse.Namespace) -> Arrays:
     if source.suffix.lower() in NUMPY and not source.is_dir():
         return _unnamed(load_arrays(source))
     sources = read_sources([source], header)
+    if all(each.lines is not None for each in sources):
+        if options.text is None:
+            raise MisuseError(
+                "nothing says how a text becomes an input", where=str(source), fix="give --text TOKENIZER.json"
+            )
+        return [line for each in sources for line in each.lines or ()]
     image = None if options.image is None else ImageDescription.read(options.image)
     picture = next((each.path for each in sources if each.is_picture), None)
     if picture is not None and image is None:

@@ -26,7 +26,7 @@ from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
 from lanner.cli.written import Written
 from lanner.errors import InputError, MisuseError
-from lanner.inputs import Arrays
+from lanner.inputs import Arrays, batch_of
 from lanner.kernel_times import KernelTimes, stored_times
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def compile_file(
     options: argparse.Namespace,
-    samples: Arrays,
+    samples: Arrays | list[str],
     source: Path,
     name: str,
     advance: Advance,
@@ -188,8 +188,10 @@ def warn_of_digits(model: Model, agreement: dict[str, Any], output: Output) -> N
         )
 
 
-def compare(model: Model, samples: Arrays) -> dict[str, Any]:
+def compare(model: Model, samples: Arrays | list[str]) -> dict[str, Any]:
     """How the fixed-point network's results compare with the float reference's; None of what it does not tell."""
+    if isinstance(samples, list):
+        samples = batch_of(samples, model.manifest.cutting().input, "calibration")
     exact, (integers, _) = model.predict_float(samples), model.predict_integers(samples)
     fixed = model.reals(integers)
     entry = model.manifest

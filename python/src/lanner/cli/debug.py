@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lanner.cli.arguments import KINDS, add_compile_options, csv_header
+from lanner.cli.arguments import KINDS, add_compile_options, add_truncate_option, csv_header, cutting
 from lanner.cli.compile_model import compiled_model
 from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.output import Output
@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="INPUT", help=KINDS)
     parser.add_argument("--index", type=int, default=0, metavar="I", help="which sample of several (default: 0)")
     add_compile_options(parser)
+    add_truncate_option(parser)
     parser.add_argument(
         "--network", metavar="NAME", default="loopback", help="what mode auto plans for (default: loopback)"
     )
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     check_page(options)
     sources = read_sources([options.input], csv_header(options, options.input, options.calibration))
     model, _ = compiled_model(options, output)
-    samples = list(fit_sources(sources, model.manifest))
+    samples = list(fit_sources(sources, cutting(model.manifest, options)))
     if not 0 <= options.index < len(samples):
         raise MisuseError(f"--index is {options.index}", fix=f"give 0 to {len(samples) - 1}")
     with output.progress("running both parties in this process"):

@@ -17,7 +17,9 @@ from lanner.cli.arguments import (
     add_csv_option,
     add_peer_arguments,
     add_peer_options,
+    add_truncate_option,
     csv_header,
+    cutting,
     read_peer,
 )
 from lanner.cli.on_ray import add_worker_options, check_workers, in_pieces, workers_on
@@ -26,9 +28,20 @@ from lanner.cli.prepare import keep
 from lanner.client import Client
 from lanner.errors import MisuseError
 from lanner.heads import is_map
-from lanner.inputs import Sample, each_sample, files_of, fit_sources, read_sources
+from lanner.inputs import (
+    PICTURES,
+    TABLES,
+    Sample,
+    Source,
+    each_sample,
+    files_of,
+    fit_sources,
+    read_sources,
+    text_source,
+)
 from lanner.prediction import Prediction
 from lanner.state import state_directory, state_path
+from lanner.texts import LINES
 
 NAME = "predict"
 HELP = "classify inputs by a server that does not see them"
@@ -37,8 +50,14 @@ HELP = "classify inputs by a server that does not see them"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_peer_arguments(parser)
-    parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT", help=KINDS)
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="INPUT",
+        help=f"{KINDS}; or, for a model that reads texts, a text itself: what is no file and is not named as one",
+    )
     add_csv_option(parser)
+    add_truncate_option(parser)
     parser.add_argument(
         "--refill",
         type=int,
@@ -58,13 +77,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
     peer = read_peer(options)
     if options.ray is not None:
         return _by_workers(options, peer, output)
-    sources = read_sources(options.inputs, csv_header(options, *options.inputs))
+    sources = read_given(options.inputs, options)
     if peer.public is not None:
-        fit_sources(sources, peer.public)
+        fit_sources(sources, cutting(peer.public, options))
     with output.progress("setting up"):
         client = peer.connect(state_directory(options.state_dir) if options.refill else state_path(options.state_dir))
     with client:
-        samples = fit_sources(sources, client.manifest)
+        samples = fit_sources(sources, cutting(client.manifest, options))
         predictions = predict_samples(client, samples, output)
         show_predictions(predictions, output)
         output.document({"predictions": output.predictions})
@@ -74,15 +93,47 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
+def read_given(given: Sequence[str], options: argparse.Namespace) -> list[Source]:
+    """Read what a command line gives: files, folders, and texts.
+
+    Raises:
+        InputError: As `read_sources`, also of what is named as a file and is none.
+    """
+    paths = [Path(each) for each in given if not _is_text(each)]
+    header = csv_header(options, *paths)
+    return [
+        source
+        for each in given
+        for source in ([text_source(each)] if _is_text(each) else read_sources([Path(each)], header))
+    ]
+
+
+def _is_text(given: str) -> bool:
+    """Whether a word of a command line is a text: nothing of this name is there, and no file is called so."""
+    if not given.strip() or "\n" in given or len(given) > _LONGEST_NAME:
+        return True
+    if Path(given).exists():
+        return False
+    return " " in given.strip() or Path(given).suffix.lower() not in _FILES
+
+
+#: Longer words of a command line are no paths.
+_LONGEST_NAME = 255
+
+#: What files are called at their ends: a word that ends so is a file, and must be there.
+_FILES = (*TABLES, *PICTURES, *LINES, ".onnx", ".lanner")
+
+
 def _by_workers(options: argparse.Namespace, peer: Peer, output: Output) -> int:
     """Predict by workers on a cluster; inputs are read and checked as they are needed."""
     if options.refill:
         raise MisuseError("--refill goes without --ray", fix="workers keep material by themselves while they wait")
-    header, files = csv_header(options, *options.inputs), files_of(options.inputs)
+    paths = [Path(given) for given in options.inputs]
+    header, files = csv_header(options, *paths), files_of(paths)
     with workers_on(options, peer.address, peer.keywords()) as pool:
         with output.progress("setting up"):
             manifest = pool.manifest()
-        predictions = collect(pool.predict(in_pieces(each_sample(files, manifest, header))), output)
+        predictions = collect(pool.predict(in_pieces(each_sample(files, cutting(manifest, options), header))), output)
         show_predictions(predictions, output)
         output.document({"predictions": output.predictions})
     return 0

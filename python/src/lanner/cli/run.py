@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lanner.cli.arguments import KINDS, add_compile_options, csv_header, read_limits
+from lanner.cli.arguments import KINDS, add_compile_options, add_truncate_option, csv_header, cutting, read_limits
 from lanner.cli.compile_model import compiled_model
 from lanner.cli.counters import await_counters
 from lanner.cli.html import add_html_option, check_page, page
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
     parser.add_argument("input", type=Path, metavar="INPUT", help=KINDS)
     add_compile_options(parser)
+    add_truncate_option(parser)
     add_html_option(parser)
     parser.add_argument(
         "--network", metavar="NAME", default="loopback", help="loopback, lan, wan or FILE.toml (default: loopback)"
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if path is None:
             path = Path(folder) / "model.lanner"
             model.save(path)
-        samples = fit_sources(sources, model.manifest)
+        samples = fit_sources(sources, cutting(model.manifest, options))
         # Who runs both parties may know: a client of a server is told nothing of it.
         saturated = model.predict_saturating(np.stack([sample.values for sample in samples]))[2]
         with (

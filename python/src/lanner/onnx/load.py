@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,25 @@ def load_proto(source: object) -> onnx.ModelProto:
     converted = _convert(_checked(proto, where), where)
     to_float32(converted)
     return converted
+
+
+def input_names(source: object, fixed: Container[str] = ()) -> list[str]:
+    """The inputs of a model that are neither constants of the file nor among `fixed`.
+
+    Raises:
+        ModelError: If the file cannot be read.
+        MisuseError: If `source` is no path and no ``onnx.ModelProto``.
+    """
+    if isinstance(source, str | Path):
+        graph = _read(Path(source)).graph
+    elif isinstance(source, onnx.ModelProto):
+        graph = source.graph
+    else:
+        raise MisuseError(
+            f"a {type(source).__name__} is no ONNX model", where="text", fix="export it, and give the path of the file"
+        )
+    constants = {tensor.name for tensor in graph.initializer}
+    return [entry.name for entry in graph.input if entry.name not in constants and entry.name not in fixed]
 
 
 def export_torch(

@@ -335,6 +335,9 @@ class _Walk:
         if any(isinstance(value, Indices | Bits) for value in given) and self._looks_up(proto, given):
             return
         bound = self._bound(proto, given)
+        if proto.op_type in ("Shape", "Size"):
+            # Rows of a public table have no integers, but those that are asked for here are not read.
+            given = [value.stand_in if isinstance(value, Indices) else value for value in given]
         inputs = [self._materialised(name, value, bound) for name, value in zip(proto.input, given, strict=True)]
         node = Node(proto, [None if isinstance(value, Opaque) else value for value in inputs])
         blind = any(isinstance(value, Opaque) for value in inputs)
