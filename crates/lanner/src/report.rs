@@ -6,6 +6,7 @@ use lanner_network::{Features, InputScale, NetworkInput};
 use lanner_network::{FixedOp, Network, Policy};
 use lanner_plan::{Account, Action, BuiltStep, Rings};
 use lanner_step::{Memory, ValueType};
+use lanner_text::TextInput;
 use serde_json::{Value, json};
 
 use crate::{Embeddings, Manifest, Result};
@@ -51,6 +52,9 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         report["embeddings"] = json!(published);
         report["leakage"]["embeddings"] = json!(EMBEDDINGS);
     }
+    if let Some(text) = &manifest.text {
+        report["leakage"]["text"] = json!(texts(text));
+    }
     if !manifest.plan.saturation.is_empty() {
         report["leakage"]["saturation"] = json!(SATURATION);
     }
@@ -71,6 +75,14 @@ const SATURATION: &str = "the bit is a threshold of hidden values: a client that
 /// What published tables tell, for people.
 const EMBEDDINGS: &str = "anybody has the tables of embeddings, every weight of them; the client knows exactly what the first layer reads, where it would know no more \
                           than its indices";
+
+/// What is learnt of texts.
+fn texts(text: &TextInput) -> String {
+    format!(
+        "clients have the tokenizer; the server sees how many texts there are, and not how long one is, since each is made {} tokens long",
+        text.length
+    )
+}
 
 /// The tables that are published, and how many weights they are.
 fn published(manifest: &Manifest) -> impl Iterator<Item = Value> {

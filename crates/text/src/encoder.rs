@@ -188,7 +188,8 @@ fn within(text: &str, truncate: bool) -> Result<(&str, bool), TextError> {
     if !truncate {
         return Err(TextError::TooLarge);
     }
-    Ok((&text[..text.floor_char_boundary(MOST_TEXT)], true))
+    let end = (0..=MOST_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    Ok((&text[..end], true))
 }
 
 /// The library's tokenizer of a file, with special tokens that no text becomes, and whether it has no capitals.

@@ -105,6 +105,7 @@ pub(crate) struct Parts<'v> {
 
 /// A token beside the vocabulary, or one of it that is found in a text before words are cut.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a member of the file")]
 pub(crate) struct Added {
     pub(crate) id: u32,
     pub(crate) content: String,

@@ -89,6 +89,7 @@ __all__ = [
     "Server",
     "SetUpWatch",
     "TableWarning",
+    "TextWarning",
     "TransportError",
     "UnsupportedOpError",
     "compile",

@@ -135,8 +135,8 @@ class Client(OfProcess):
             each session makes its own, and sends them.
         embeddings: The file of tables that ``lanner export`` wrote beside the public half, for a model whose owner
             publishes its embeddings: indices are looked up there. The public half names its hash.
-        truncate: Whether texts are cut to the tokens that the model reads, with a `TextWarning`; without it a longer one
-            is an `InputError`.
+        truncate: Whether texts are cut to the tokens that the model reads, with a `TextWarning`; without it a longer
+            one is an `InputError`.
         watch: What other threads see of the set-up while it runs.
 
     Attributes:

@@ -323,7 +323,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         model: A path, an ``onnx.ModelProto``, a ``torch.nn.Module``, or a fitted estimator of scikit-learn, XGBoost,
             LightGBM or CatBoost.
         calibration: Typical samples, shape (n, *input shape), or of a model with several inputs arrays by name; of a
-            table also a pandas DataFrame, which gives its columns' names, too. 32 or more are advised.
+            table also a pandas DataFrame, which gives its columns' names, too; of a model that reads texts a list of
+            them. 32 or more are advised.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
@@ -332,13 +333,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         UnsupportedOpError: If an operator, the mode or the output policy is not supported; `nodes` lists every reason.
         InputError: If the calibration samples do not fit the model's input.
     """
-    described, is_texts = text_of(model, options), False
-    if described is not None:
-        options["text"] = described
-        texts = texts_of(calibration)
-        is_texts = texts is not None
-        if texts is not None:
-            calibration = described.cutting().arrays(texts, "calibration")
+    calibration, reads_texts = _with_texts(model, options, calibration)
     image = options.get("image")
     description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
     options["image"], options["name"] = description, options.get("name") or _default_name(model)
@@ -353,13 +348,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     if not frame.needs_table:
         frame = replace(frame, columns=stated_by(calibration))
     imported = _import(model, given, options.get("output"), frame)
-    if described is not None:
-        described = described.only([entry.name for entry in imported.named])
-        options["text"] = described
-        check_texts(described, imported.named)
-        if is_texts and isinstance(given, dict):
-            given = {name: given[name] for name in described.names}
-        chosen = CompileOptions(**options)
+    chosen, given = _fit_texts(options, chosen, imported.named, given, only=reads_texts)
     _check_stated(options.get("input_range"), imported.named)
     samples = as_batch(given, input_of(imported), "calibration")
     measured = measure(imported, frame, samples)
@@ -482,19 +471,41 @@ def text_of(model: object, options: CompileKeywords) -> TextDescription | None:
     if given is None or isinstance(given, TextDescription):
         return given
     require("onnx", "compiling")
-    from lanner.onnx.load import input_names
     from lanner.onnx.frame import read_fixed
+    from lanner.onnx.load import input_names
 
     return describe_texts(given, input_names(model, read_fixed(options.get("fix"))))
 
 
-def check_texts(described: TextDescription, named: Sequence[NamedInput]) -> None:
-    """Check that texts make a model's inputs, and that its table has a row for each token.
+def _with_texts(model: object, options: CompileKeywords, calibration: Given) -> tuple[Given, bool]:
+    """Read the tokenizer of the options; the calibration samples, of texts the arrays, and whether they were texts."""
+    options["text"] = described = text_of(model, options)
+    texts = None if described is None else texts_of(calibration)
+    if described is None or texts is None:
+        return calibration, False
+    return described.cutting().arrays(texts, "calibration"), True
+
+
+def _fit_texts(
+    options: CompileKeywords, chosen: CompileOptions, named: Sequence[NamedInput], given: Arrays, *, only: bool
+) -> tuple[CompileOptions, Arrays]:
+    """The options with what the model reads of a text alone, and with `only` the arrays of that alone."""
+    described = options.get("text")
+    if not isinstance(described, TextDescription):
+        return chosen, given
+    options["text"] = described = _fitting(described, named)
+    arrays = {name: given[name] for name in described.names} if only and isinstance(given, dict) else given
+    return CompileOptions(**options), arrays
+
+
+def _fitting(described: TextDescription, named: Sequence[NamedInput]) -> TextDescription:
+    """How a text becomes the inputs that a model reads, where it has a row for each token.
 
     Raises:
         MisuseError: If they make others.
         ModelError: If a token has no row.
     """
+    described = described.only([entry.name for entry in named])
     if {entry.name for entry in named} != set(described.names):
         held = ", ".join(entry.name for entry in named) or "numbers"
         raise MisuseError(f"the model has {held} as inputs, not tokens", where="text", fix="leave it out")
@@ -508,10 +519,11 @@ def check_texts(described: TextDescription, named: Sequence[NamedInput]) -> None
             )
         if entry.name == described.ids and entry.choices is not None and largest >= entry.choices:
             raise ModelError(
-                f"the tokenizer has tokens up to number {largest}, and the table of {entry.name} has {entry.choices} rows",
+                f"the tokenizer has tokens up to {largest}, and {entry.name} is looked up in {entry.choices} rows",
                 where="text",
                 fix="give the tokenizer that the model was trained with",
             )
+    return described
 
 
 def calibration_arrays(calibration: Given, stated: Sequence[StatedColumn] = ()) -> Arrays:
@@ -542,7 +554,7 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
 
     frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"), options.get("columns"))
     if isinstance(described := options.get("text"), TextDescription):
-        frame = replace(frame, sizes={name: (1, described.length) for name in described.names} | dict(frame.sizes))
+        frame = replace(frame, sizes=described.sizes | dict(frame.sizes))
     frame = replace(frame, published=read_published(options.get("public_embeddings")))
     by_name = dict(samples) if isinstance(samples, dict) else {"": samples}
     # A file of one input may call it so, whatever the model does.

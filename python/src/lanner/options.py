@@ -366,13 +366,13 @@ class CompileKeywords(TypedDict, total=False):
         str | Path | TextChoice | TextDescription | None,
         Option(
             "How a text becomes the inputs of an ONNX model that reads tokens: the path of its Hugging Face "
-            "``tokenizer.json``, with ``,length=128`` behind it for how many tokens every text is made, and ``,pad=TOKEN`` "
-            "for the one that fills up. Clients learn it, and apply it by themselves. `calibration` may then be a list "
-            "of texts.",
+            "``tokenizer.json``, with ``,length=128`` behind it for how many tokens every text is made, and "
+            "``,pad=TOKEN`` for the one that fills up. Clients learn it, and apply it by themselves. `calibration` may "
+            "then be a list of texts.",
             flag=Flag(
-                "how a text becomes the inputs of a model that reads tokens: a Hugging Face tokenizer.json, which clients "
-                "learn; behind it, how many tokens every text is made (default: as the file says, or 128), and the token "
-                "that fills up",
+                "how a text becomes the inputs of a model that reads tokens: a Hugging Face tokenizer.json, which "
+                "clients learn; behind it, how many tokens every text is made (default: as the file says, or 128), and "
+                "the token that fills up",
                 metavar="TOKENIZER.json[,length=N][,pad=TOKEN]",
             ),
             written=_text,

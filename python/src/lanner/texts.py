@@ -119,6 +119,11 @@ class TextDescription:
         """The inputs that are made."""
         return [name for name in (self.ids, self.mask, self.types) if name is not None]
 
+    @property
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the inputs for one text."""
+        return dict.fromkeys(self.names, (1, self.length))
+
     @cached_property
     def _native(self) -> _native.NativeText:
         with native_errors("tokenizer"):
@@ -260,6 +265,9 @@ _ROLES = {
     "mask": ("mask",),
     "ids": ("input_ids", "word_ids", "ids", "tokens"),
 }
+
+#: The most bytes that a text takes in JSON: each byte of it may be written as six.
+MOST_WRITTEN = 6 * (32 << 10)
 
 #: Numbers of more digits are no lengths.
 _DIGITS = 8

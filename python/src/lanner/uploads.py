@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from lanner.errors import InputError
 from lanner.images import decode_image
-from lanner.inputs import Arrays, as_batch, check_range, fit_rows, no_pictures, read_json, read_table, to_float32
+from lanner.inputs import (
+    Arrays,
+    as_batch,
+    batch_of,
+    check_range,
+    fit_rows,
+    no_pictures,
+    no_texts,
+    read_json,
+    read_table,
+    to_float32,
+)
 from lanner.manifest import Manifest
 from lanner.named import only_table
 from lanner.rows import read_rows
@@ -32,19 +43,32 @@ _HEADER_FIXES = (
 
 
 def read_upload(
-    content: bytes, manifest: Manifest, *, csv_header: bool = False, notes: Notes | None = None
+    content: bytes, manifest: Manifest, *, csv_header: bool = False, notes: Notes | None = None, as_text: bool = False
 ) -> NDArray[np.float32]:
     """Samples of shape (n, *the model's), by the rules for files of the same kind, which the first bytes tell.
 
     `csv_header` says that the first row of CSV is a header; without it, what looks like one is refused, unless it has
-    the names of the model's columns. `notes` gets what the owner of a table should know.
+    the names of the model's columns. `notes` gets what the owner of a table should know. `as_text` says that the bytes
+    are one text in UTF-8, which nothing else is told from.
 
     Raises:
         InputError: If the bytes are of no known kind, or do not fit the model.
     """
+    if as_text:
+        return _of_text(content, manifest)
     batch = _batch_of(content, manifest, csv_header, notes or Notes())
     check_range(batch, manifest.input)
     return batch
+
+
+def _of_text(content: bytes, manifest: Manifest) -> NDArray[np.float32]:
+    if manifest.input.text is None:
+        raise no_texts(manifest.name, "input")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise InputError("this is no text in UTF-8", where="input", fix="send it as UTF-8") from None
+    return batch_of(text, manifest.input)
 
 
 def _batch_of(content: bytes, manifest: Manifest, csv_header: bool, notes: Notes) -> NDArray[np.float32]:

@@ -137,7 +137,9 @@ def _manifest(options: Namespace) -> Manifest:
     return load(options.model, **read_limits(options)).manifest
 
 
-def _compiled(options: Namespace, mode: str | None, samples: Arrays, network: Network, output: Output) -> Estimate:
+def _compiled(
+    options: Namespace, mode: str | None, samples: Arrays | list[str], network: Network, output: Output
+) -> Estimate:
     """What the ONNX file becomes in a mode takes."""
     chosen = Namespace(**{**vars(options), "mode": mode})
     with output.progress(f"compiling {options.model.name}") as advance:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanner.errors import InputError, MisuseError
 from lanner.evaluation import Task, task_of
-from lanner.inputs import as_batch, load_arrays, load_truth
+from lanner.inputs import as_batch, batch_of, load_arrays, load_truth, no_texts
 from lanner.model import Model
+from lanner.texts import LINES, read_lines
 from lanner.wording import counted
 
 
@@ -36,7 +39,8 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool, measure
         type=Path,
         required=required,
         metavar="X.npz",
-        help="samples `x` and what is true of them `y`: class names or indices, labels or values" + measured,
+        help="samples `x` and what is true of them `y`: class names or indices, labels or values; or a .txt file with "
+        "what is true, a tab and a text on each line" + measured,
     )
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
 
@@ -51,6 +55,26 @@ def check_limit(options: argparse.Namespace) -> None:
         raise MisuseError(f"--limit is {options.limit}", fix="give 1 or more")
 
 
+def _read(path: Path, model: Model) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """The samples of a file, and what is true of them."""
+    entry = model.manifest.cutting().input
+    if path.suffix.lower() not in LINES:
+        return as_batch(load_arrays(path), entry, str(path)), load_truth(path)
+    lines = [line.partition("\t") for line in read_lines(path)]
+    place = next((place for place, (_, tab, _) in enumerate(lines, 1) if not tab), None)
+    if place is not None:
+        fix = "write what is true of the text, a tab, and the text"
+        raise InputError(f"line {place} has no tab", where=str(path), fix=fix)
+    if entry.text is None:
+        raise no_texts(model.name, str(path))
+    truth = np.array([true for true, _, _ in lines])
+    # Numbers are indices of classes, or values.
+    with suppress(ValueError):
+        numbers = truth.astype(np.float64)
+        truth = numbers.astype(np.int64) if (numbers == np.rint(numbers)).all() else numbers
+    return batch_of([text for _, _, text in lines], entry, str(path)), truth
+
+
 def read_labelled(options: argparse.Namespace, model: Model) -> Labelled:
     """The samples that the options name.
 
@@ -58,7 +82,7 @@ def read_labelled(options: argparse.Namespace, model: Model) -> Labelled:
         InputError: If they do not fit the model, or what is true of them does not.
     """
     path: Path = options.data
-    x, y = as_batch(load_arrays(path), model.manifest.input, str(path)), load_truth(path)
+    x, y = _read(path, model)
     if len(x) != len(y):
         raise InputError(
             f"it has {counted(len(x), 'sample')} and {counted(len(y), 'label')}",

@@ -19,6 +19,7 @@ _LEARNS = {
     "saturation": "saturation",
     "rounding": "rounding",
     "ciphertexts": "ciphertexts",
+    "text": "texts",
     "server": "server",
     "not_protected": "not protected",
 }
@@ -66,10 +67,22 @@ def show_identity(manifest: Manifest, rounding: str | None, output: Output) -> N
         ("output", policy_of(manifest)),
         ("input", input_of(manifest.input)),
         ("pictures", None if manifest.image is None else "the client makes inputs of PNG and JPEG files"),
+        ("texts", texts_of(manifest)),
         ("classes", classes),
         ("commitment", manifest.commitment),
     ]
     output.section(f"Model {manifest.name}", lines)
+
+
+def texts_of(manifest: Manifest) -> str | None:
+    """What a client does with a text; None where it takes none."""
+    text = manifest.input.text
+    if text is None:
+        return None
+    told = text.tokenizer
+    capitals = "in small letters" if told["lowercases"] else "with its capitals"
+    tokens = counted(int(told["tokens"]), "token")
+    return f"the client reads them {capitals} by {told['kind']} of {tokens}, and makes each {text.length} tokens long"
 
 
 def policy_of(manifest: Manifest) -> str:

@@ -20,8 +20,9 @@ from lanner.gateway.guard import Guard
 from lanner.gateway.outputs import check_outputs, outputs_of, response
 from lanner.gateway.page import add_page
 from lanner.gateway.requests import InferenceRequest
-from lanner.gateway.service import VERSION, Service, body_limit, predict_all, samples_of
+from lanner.gateway.service import VERSION, Service, body_limit, predict_all, samples_of, samples_of_texts
 from lanner.gateway.sessions import ServedModel
+from lanner.gateway.tensors import TEXT
 from lanner.gateway.v1 import add_v1
 from lanner.manifest import Manifest
 from lanner.named import NamedInput, tables_of
@@ -111,18 +112,25 @@ async def _check_ready(model: ServedModel) -> None:
 
 def _read(body: bytes, header_length: str | None, manifest: Manifest) -> tuple[InferenceRequest, NDArray[np.float32]]:
     """A request and its samples, where every part of it fits the model."""
-    asked = InferenceRequest.parse(body, header_length, tables_of(manifest.input.named))
+    reads = manifest.input.text is not None
+    asked = InferenceRequest.parse(body, header_length, tables_of(manifest.input.named), reads_texts=reads)
     check_outputs(asked.outputs or (), manifest)
+    if asked.texts is not None:
+        return asked, samples_of_texts(asked.texts, manifest)
     return asked, samples_of(asked.arrays, manifest)
 
 
 def _metadata(model: ServedModel) -> dict[str, Any]:
     manifest = model.manifest
     named = manifest.input.named or (NamedInput(manifest.input.name, "FP32", manifest.input.shape),)
+    inputs = [{"name": each.name, "datatype": each.datatype, "shape": [-1, *each.shape]} for each in named]
+    if manifest.input.text is not None:
+        # The arrays that it becomes are taken, too.
+        inputs = [{"name": TEXT, "datatype": "BYTES", "shape": [-1]}]
     return {
         "name": model.name,
         "versions": [VERSION],
         "platform": f"lanner_{manifest.mode}",
-        "inputs": [{"name": each.name, "datatype": each.datatype, "shape": [-1, *each.shape]} for each in named],
+        "inputs": inputs,
         "outputs": [output.document() for output in outputs_of(manifest)],
     }

@@ -49,7 +49,9 @@ def add_page(app: FastAPI, service: Service) -> None:
         return JSONResponse({"models": [_described(model) for model in service.models.values()]})
 
     @app.post("/ui/predict")
-    async def predicted(request: Request, model: str = "", ticket: str = "", csv_header: bool = False) -> JSONResponse:
+    async def predicted(
+        request: Request, model: str = "", ticket: str = "", csv_header: bool = False, text: bool = False
+    ) -> JSONResponse:
         chosen = service.model(model)
         manifest = chosen.manifest
         with service.admission.admit():
@@ -59,7 +61,7 @@ def add_page(app: FastAPI, service: Service) -> None:
             answer = await predict(
                 request,
                 chosen,
-                lambda: _one(read_upload(content, manifest, csv_header=csv_header, notes=notes)),
+                lambda: _one(read_upload(content, manifest, csv_header=csv_header, notes=notes, as_text=text)),
                 ticket,
             )
         return JSONResponse({**_result(answer, manifest), "notes": notes.sentences()})
@@ -96,6 +98,7 @@ def _described(model: ServedModel) -> dict[str, Any]:
         "values": sum(math.prod(entry.shape) for entry in manifest.input.named) or math.prod(manifest.input.shape),
         "inputs": [entry.document() for entry in manifest.input.named],
         "image": image,
+        "text": None if manifest.input.text is None else {"length": manifest.input.text.length},
         "classes": manifest.classes,
     }
 

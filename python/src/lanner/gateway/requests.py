@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.gateway.errors import Refused
-from lanner.gateway.tensors import read_tensor
+from lanner.gateway.tensors import TEXT, read_tensor, read_texts
 
 #: The most characters of a request's id, which is sent back.
 _MAX_ID = 256
@@ -38,24 +38,29 @@ class InferenceRequest:
 
     Attributes:
         identity: What the caller named it, or None.
-        arrays: The inputs by name, each in the shape that the request gave it.
+        arrays: The inputs by name, each in the shape that the request gave it; none where texts are given.
+        texts: Texts in the place of all inputs, or None.
         outputs: What is asked for; None for every output of the model.
         binary: Whether all outputs' data is to follow the JSON, where none is asked for by name.
     """
 
     identity: str | None
     arrays: Mapping[str, NDArray[np.float32]]
+    texts: tuple[str, ...] | None
     outputs: tuple[WantedOutput, ...] | None
     binary: bool
 
     @classmethod
-    def parse(cls, body: bytes, header_length: str | None, tables: Collection[str] = ()) -> InferenceRequest:
+    def parse(
+        cls, body: bytes, header_length: str | None, tables: Collection[str] = (), *, reads_texts: bool = False
+    ) -> InferenceRequest:
         """Read a request.
 
         Args:
             body: The body.
             header_length: The header ``Inference-Header-Content-Length``: the bytes of JSON before binary data.
             tables: The inputs that are tables, whose numbers may be missing.
+            reads_texts: Whether texts may be given in the place of all inputs.
 
         Raises:
             Refused: Naming what is wrong.
@@ -68,11 +73,13 @@ class InferenceRequest:
             raise Refused(400, f"`id` must be text of at most {_MAX_ID} characters")
         parameters = _mapping(document.get("parameters", {}), "`parameters`")
         by_default = _flag(parameters, "binary_data_output", "`parameters`", default=False)
-        arrays = _inputs(_listed(document, "inputs"), binary, tables)
+        entries = _listed(document, "inputs")
+        texts = _texts(entries, binary) if reads_texts else None
+        arrays = _inputs(entries, binary, tables) if texts is None else {}
         outputs = None
         if document.get("outputs"):
             outputs = tuple(_wanted(entry, by_default) for entry in _listed(document, "outputs"))
-        return cls(identity, arrays, outputs, by_default)
+        return cls(identity, arrays, texts, outputs, by_default)
 
 
 def _split(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
@@ -89,6 +96,21 @@ def _parsed(text: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         raise Refused(400, "the body is not JSON; see the Open Inference Protocol v2") from None
     return _mapping(document, "the request")
+
+
+def _texts(entries: Sequence[Any], binary: bytes) -> tuple[str, ...] | None:
+    """The texts of a request whose one input is of type BYTES; None of another request."""
+    if not any(isinstance(entry, dict) and entry.get("datatype") == "BYTES" for entry in entries):
+        return None
+    if len(entries) > 1:
+        raise Refused(400, "texts stand in the place of all inputs, and there are others")
+    entry = _mapping(entries[0], "an input")
+    if entry.get("name") != TEXT:
+        raise Refused(400, f"an input of type BYTES must be called {TEXT!r}")
+    size = _mapping(entry.get("parameters", {}), "an input's `parameters`").get("binary_data_size")
+    if (size is None) == bool(binary) or size not in (None, len(binary)) or (size is not None and "data" in entry):
+        raise Refused(400, "texts are in `data`, or in the bytes behind the JSON, as many as `binary_data_size` says")
+    return read_texts(entry, binary if size is not None else None)
 
 
 def _inputs(entries: Sequence[Any], binary: bytes, tables: Collection[str]) -> dict[str, NDArray[np.float32]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,9 +16,10 @@ from lanner.gateway.admission import Admission
 from lanner.gateway.errors import Refused
 from lanner.gateway.outputs import costs
 from lanner.gateway.sessions import Answer, ServedModel
-from lanner.inputs import as_batch, check_range
+from lanner.inputs import as_batch, batch_of, check_range
 from lanner.manifest import Manifest
 from lanner.telemetry.records import Work
+from lanner.texts import MOST_WRITTEN
 
 #: The one version that each model has here.
 VERSION = "1"
@@ -116,6 +117,18 @@ def samples_of(arrays: Mapping[str, NDArray[np.float32]], manifest: Manifest) ->
     return samples
 
 
+def samples_of_texts(texts: Sequence[str], manifest: Manifest) -> NDArray[np.float32]:
+    """Texts as samples, where they fit the model.
+
+    Raises:
+        Refused: If there are too many.
+        InputError: If one is too long.
+    """
+    if not 1 <= len(texts) <= sample_limit(manifest):
+        raise Refused(400, f"there are {len(texts)} texts; give 1 to {sample_limit(manifest)}")
+    return check_count(batch_of(list(texts), manifest.input), manifest)
+
+
 def _work(answer: Answer, manifest: Manifest) -> Work:
     """What an answer took; nothing of the results."""
     phases = costs(answer, manifest)
@@ -128,6 +141,8 @@ def _work(answer: Answer, manifest: Manifest) -> Work:
 def body_limit(manifest: Manifest) -> int:
     """The most bytes of a request to a model: of its samples, each number written out."""
     sample = math.prod(manifest.input.shape) * _NUMBER_BYTES
+    if manifest.input.text is not None:
+        sample = max(sample, MOST_WRITTEN)
     few, many = (count * sample + _OTHER_BYTES for count in (max(TURN, manifest.batch), sample_limit(manifest)))
     return min(max(few, min(many, _MANY_BYTES)), _MOST_BYTES)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,9 @@ DATATYPES = {
     "FP32": np.dtype("<f4"),
     "FP64": np.dtype("<f8"),
 }
+
+#: The input that texts are, in the place of all others.
+TEXT = "text"
 
 #: The most axes of an input, its batch axis included.
 _MAX_AXES = 9
@@ -93,6 +97,45 @@ def read_tensor(
     if values.dtype.kind == "b":
         values = values.astype(np.uint8)
     return to_float32(values, f"input {name!r}", missing=missing).reshape(shape)
+
+
+def read_texts(document: Mapping[str, Any], binary: bytes | None) -> tuple[str, ...]:
+    """The texts of an input of type BYTES, one for each sample.
+
+    Raises:
+        Refused: If shape and data do not fit each other, or something is no text.
+    """
+    shape = _shape(document.get("shape"), TEXT)
+    if shape[1:] not in ((), (1,)):
+        raise Refused(400, f"input {TEXT!r} has the shape {list(shape)}; give [n], a text for each sample")
+    found = _listed_texts(document.get("data")) if binary is None else _binary_texts(binary)
+    if len(found) != shape[0]:
+        raise Refused(400, f"input {TEXT!r} has {len(found)} texts, and its shape is {list(shape)}")
+    return tuple(found)
+
+
+def _listed_texts(data: Any) -> list[str]:  # noqa: ANN401 - parsed here
+    if not isinstance(data, list):
+        raise Refused(400, f"input {TEXT!r} has no list of texts as `data`")
+    found = [each[0] if isinstance(each, list) and len(each) == 1 else each for each in data]
+    if not all(isinstance(each, str) for each in found):
+        raise Refused(400, f"the data of input {TEXT!r} must be texts")
+    return found
+
+
+def _binary_texts(binary: bytes) -> list[str]:
+    found, start = list[str](), 0
+    while start < len(binary):
+        length = int.from_bytes(binary[start : start + 4], "little")
+        content = binary[start + 4 : start + 4 + length]
+        if len(binary) - start < 4 or len(content) != length:
+            raise Refused(400, f"the data of input {TEXT!r} ends within a text")
+        try:
+            found.append(content.decode())
+        except UnicodeDecodeError:
+            raise Refused(400, f"a text of input {TEXT!r} is not UTF-8") from None
+        start += 4 + length
+    return found
 
 
 def _shape(sides: Any, name: str) -> tuple[int, ...]:  # noqa: ANN401 - parsed here

@@ -16,13 +16,14 @@ from lanner.files import why
 from lanner.gateway.bodies import read_body
 from lanner.gateway.errors import Refused
 from lanner.gateway.outputs import tensors
-from lanner.gateway.service import Service, body_limit, predict_all, samples_of
+from lanner.gateway.service import Service, body_limit, predict_all, samples_of, samples_of_texts
 from lanner.gateway.sessions import Answer
-from lanner.gateway.tensors import numbers_of
+from lanner.gateway.tensors import TEXT, numbers_of
 from lanner.inputs import to_float32, without_repeats
 from lanner.manifest import Manifest
 from lanner.named import only_table, tables_of
 from lanner.tables import read_objects
+from lanner.texts import texts_of
 
 
 def add_v1(app: FastAPI, service: Service) -> None:
@@ -68,6 +69,8 @@ def _read(body: bytes, manifest: Manifest) -> tuple[NDArray[np.float32], bool]:
     given = document["inputs" if by_column else "instances"]
     if not by_column and (not isinstance(given, list) or not given):
         raise Refused(400, "`instances` must be a list of samples")
+    if manifest.input.text is not None and (texts := _texts(given)) is not None:
+        return samples_of_texts(texts, manifest), by_column
     named = manifest.input.named
     table, tables = only_table(named), tables_of(named)
     rows = None if table is None else read_objects(given, table.columns or (), table.name, "the request")
@@ -80,6 +83,14 @@ def _read(body: bytes, manifest: Manifest) -> tuple[NDArray[np.float32], bool]:
     else:
         arrays = _stacked(given, names, tables)
     return samples_of(arrays, manifest), by_column
+
+
+def _texts(given: Any) -> list[str] | None:  # noqa: ANN401 - parsed here
+    """Texts, each by itself or as an object's only member `text`; also under that name. None of anything else."""
+    listed = given.get(TEXT) if isinstance(given, dict) and list(given) == [TEXT] else given
+    if not isinstance(listed, list):
+        return texts_of(listed)
+    return texts_of([each[TEXT] if isinstance(each, dict) and list(each) == [TEXT] else each for each in listed])
 
 
 def _stacked(instances: Sequence[Any], names: Sequence[str], tables: Collection[str]) -> dict[str, NDArray[np.float32]]:

@@ -7,7 +7,7 @@ import { duration, show } from "./result.js";
 const byId = (id) => document.getElementById(id);
 const drawing = new Drawing(byId("canvas"), byId("cursor"), byId("pen"));
 
-const KINDS = ["draw", "form", "file", "numbers"];
+const KINDS = ["text", "draw", "form", "file", "numbers"];
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/i;
 
 let models = [];
@@ -60,16 +60,18 @@ function chooseModel() {
   byId("model-facts").textContent = `${facts}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;
   const pictures = model.image !== null;
   const columns = (!several && model.inputs[0]?.columns) || null;
+  const reads = model.text !== null;
   const named = columns !== null && columns.every(({ name }) => name !== undefined);
   const arrays = several ? "A .npz or JSON file" : "A CSV, JSON or .npy file";
   for (const kind of KINDS) {
     const radio = document.querySelector(`input[name="kind"][value="${kind}"]`);
     radio.disabled = kind === "draw" && !pictures;
-    radio.parentElement.hidden = kind === "form" ? columns === null : kind === "draw" && columns !== null;
-    radio.checked = kind === (pictures ? "draw" : columns !== null ? "form" : "numbers");
+    const absent = { text: !reads, form: columns === null, draw: columns !== null || reads };
+    radio.parentElement.hidden = absent[kind] ?? false;
+    radio.checked = kind === (reads ? "text" : pictures ? "draw" : columns !== null ? "form" : "numbers");
   }
   byId("fields").replaceChildren(...(columns ?? []).map(field));
-  byId("kind-note").hidden = pictures || columns !== null;
+  byId("kind-note").hidden = pictures || reads || columns !== null;
   byId("kind-note").textContent = "This model does not say how a picture becomes its input, so there is nothing to draw for.";
   byId("file-label").textContent = `${pictures ? "A PNG, JPEG, CSV or .npy file" : arrays}; choose it, or drop it on this page`;
   byId("file-help").textContent = pictures
@@ -77,6 +79,9 @@ function chooseModel() {
     : several ? "An array for each of the inputs, by its name."
     : named ? `One row of ${model.values} numbers, in the model's order, or behind a header with the columns' names.`
     : `One row of ${model.values} numbers.`;
+  byId("text-help").textContent = reads
+    ? `The gateway makes ${model.text.length} tokens of it, filled up to that length, so that the server does not see how long it is.`
+    : "";
   byId("row-label").textContent = several ? "The inputs by name" : `${model.values} numbers`;
   byId("row-help").textContent = several
     ? `JSON, as in {${model.inputs.map(({ name }) => `"${name}": [...]`).join(", ")}}.`
@@ -139,6 +144,10 @@ async function chosenInput() {
     if (drawing.empty) throw new Error("nothing is drawn yet");
     return drawing.file();
   }
+  if (kind === "text") {
+    if (byId("sentence").value.trim() === "") throw new Error("there is no text yet");
+    return new Blob([byId("sentence").value]);
+  }
   if (kind === "form") return new Blob([filledRow()]);
   if (kind === "file") {
     const file = byId("chosen").files[0];
@@ -157,7 +166,8 @@ async function predict() {
     const mine = ticket();
     stop = waiting(model, mine);
     const header = chosenKind() === "file" && byId("csv-header").checked ? "&csv_header=true" : "";
-    const path = `/ui/predict?model=${encodeURIComponent(model.name)}&ticket=${mine}${header}`;
+    const text = chosenKind() === "text" ? "&text=true" : "";
+    const path = `/ui/predict?model=${encodeURIComponent(model.name)}&ticket=${mine}${header}${text}`;
     const answer = await ask(path, { method: "POST", body, headers: { "Content-Type": "application/octet-stream" } });
     show(answer, model);
     stop(`Done in ${duration(answer.seconds)}.`);
