@@ -19,6 +19,7 @@ from lanner.cli.written import check_written
 from lanner.errors import LannerError, naming_flags
 from lanner.interrupts import abandoned_calls
 from lanner.tables import TableWarning
+from lanner.texts import TextWarning
 
 TERMINATED = 143
 #: Nobody reads the output any more.
@@ -78,7 +79,7 @@ def _run(arguments: list[str], read: Callable[[Sequence[str]], argparse.Namespac
 
 @contextmanager
 def _telling(output: Output) -> Iterator[None]:
-    """Print what the owner of a table should know of how it was read, each sentence once, while the body runs."""
+    """Print what the owner of a table or a text should know of how it was read, each sentence once, while the body runs."""
     told = set[str]()
 
     with warnings.catch_warnings():
@@ -92,7 +93,7 @@ def _telling(output: Output) -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if not issubclass(category, TableWarning):
+            if not issubclass(category, TableWarning | TextWarning):
                 others(message, category, filename, lineno, file, line)
             elif str(message) not in told:
                 told.add(str(message))
