@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokenizers::{
     AddedToken, DecoderWrapper, ModelWrapper, NormalizedString, Normalizer, PostProcessor,
-    PostProcessorWrapper, TokenizerImpl, TruncationDirection, TruncationParams, TruncationStrategy,
+    PostProcessorWrapper, TokenizerImpl, TruncationDirection,
 };
 use zeroize::Zeroizing;
 
@@ -33,6 +33,8 @@ pub struct Encoder {
     tokens: usize,
     lowercases: bool,
     length: usize,
+    /// The tokens of a text, without those around it.
+    room: usize,
     pad: u32,
     left: bool,
     largest: u32,
@@ -81,6 +83,7 @@ impl Encoder {
             tokens: 0,
             lowercases,
             length: input.length,
+            room: 0,
             pad: input.pad,
             left: input.left,
             largest: 0,
@@ -94,13 +97,7 @@ impl Encoder {
                 format!("a length of {} has no room for a text: the tokenizer puts {around}", input.length);
             return Err(TextError::Choice(format!("{what} tokens around it")));
         }
-        let truncation = TruncationParams {
-            max_length: input.length,
-            stride: 0,
-            strategy: TruncationStrategy::LongestFirst,
-            direction: TruncationDirection::Right,
-        };
-        made.inner.with_truncation(Some(truncation)).map_err(|error| TextError::File(error.to_string()))?;
+        made.room = input.length - around;
         let around = made.inner.encode_fast("", true).map_err(|error| TextError::File(error.to_string()))?;
         let vocabulary = made.inner.get_vocab(true);
         made.tokens = vocabulary.len();
@@ -148,11 +145,15 @@ impl Encoder {
             if let Some(normalizers) = self.inner.get_normalizer() {
                 normalizers.normalize(&mut NormalizedString::from(text.as_str()))?;
             }
-            self.inner.encode_fast(text.as_str(), true)
+            // Whether a text is too long must not hang on what the library keeps of one that it cut.
+            let mut plain = self.inner.encode_fast(text.as_str(), false)?;
+            let cut = plain.get_ids().len() > self.room;
+            plain.truncate(self.room, 0, TruncationDirection::Right);
+            Ok((self.inner.post_process(plain, None, true)?, cut))
         });
         let made = made.ok_or_else(|| TextError::Text("it is damaged".to_owned()))?;
-        let made = made.map_err(|error| TextError::Text(error.to_string()))?;
-        let cut = shortened || !made.get_overflowing().is_empty();
+        let (made, cut) = made.map_err(|error: tokenizers::Error| TextError::Text(error.to_string()))?;
+        let cut = shortened || cut;
         if cut && !truncate {
             return Err(TextError::TooLong { length: self.length });
         }

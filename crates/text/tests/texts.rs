@@ -78,6 +78,10 @@ fn encoder(document: &Value, length: usize) -> Encoder {
     Encoder::new(&input(document, length, None).unwrap()).unwrap()
 }
 
+fn encoder_of_bytes(length: usize) -> Encoder {
+    encoder(&byte_level(), length)
+}
+
 fn ids(encoder: &Encoder, text: &str) -> Vec<u32> {
     encoder.encode(text, false).unwrap().ids.to_vec()
 }
@@ -109,6 +113,11 @@ fn what_is_too_long_is_refused_or_cut() {
     assert_eq!(encoder.encode("a a a", false), Err(TextError::TooLong { length: 4 }));
     let made = encoder.encode("a cat a", true).unwrap();
     assert_eq!((made.ids.to_vec(), made.cut), (vec![2, 5, 6, 3], true));
+    // Nothing is put around these.
+    let bare = encoder_of_bytes(3);
+    assert_eq!(bare.encode("ab ab ab", false).unwrap().ids.to_vec(), [2, 4, 4]);
+    assert_eq!(bare.encode("ab ab ab ab", false), Err(TextError::TooLong { length: 3 }));
+    assert!(bare.encode("ab ab ab ab", true).unwrap().cut);
     let long = "é".repeat(MOST_TEXT);
     assert_eq!(encoder.encode(&long, false), Err(TextError::TooLarge));
     assert!(encoder.encode(&long, true).unwrap().cut);
@@ -126,7 +135,7 @@ fn special_tokens_in_a_text_are_text() {
     assert!(!typed.contains(&2) && !typed.contains(&1), "{typed:?}");
     assert_eq!(typed, [4, 7, 9, 6, 8, 10, 10, 10]);
     // As would one that looks words up before it joins bytes.
-    let bytes = encoder(&byte_level(), 4);
+    let bytes = encoder_of_bytes(4);
     assert!(!ids(&bytes, "<|end|>").contains(&6));
     assert_eq!(ids(&bytes, "ab ab<tab>"), [2, 4, 7, 0]);
 }
@@ -138,7 +147,7 @@ fn the_names_of_special_tokens_cannot_be_typed() {
         let pieces = ids(&encoder(&unigram(), 16), &text);
         assert_eq!(pieces[0], 4);
         assert!(!pieces.iter().any(|id| [1, 2].contains(id)), "{pieces:?}");
-        let bytes = encoder(&byte_level(), 16).encode(&text, false).unwrap();
+        let bytes = encoder_of_bytes(16).encode(&text, false).unwrap();
         assert!(!bytes.ids.contains(&6));
     }
 }

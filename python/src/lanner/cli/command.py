@@ -79,7 +79,7 @@ def _run(arguments: list[str], read: Callable[[Sequence[str]], argparse.Namespac
 
 @contextmanager
 def _telling(output: Output) -> Iterator[None]:
-    """Print what the owner of a table or a text should know of how it was read, each sentence once, while the body runs."""
+    """Print what the owner of a table or a text should know of how it was read, each sentence once."""
     told = set[str]()
 
     with warnings.catch_warnings():
