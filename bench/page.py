@@ -28,6 +28,7 @@ from bench.prose import (
     PEERS,
     RECURRENT,
     SETUP,
+    TRANSFORMERS,
     TREES,
     VERSIONS,
     WORDS,
@@ -109,6 +110,9 @@ def _mode(rows: Rows, words: Words) -> Iterator[str]:
     if recurrent := suites.get("recurrent"):
         yield RECURRENT
         yield _networks(recurrent)
+    if transformers := suites.get("transformers"):
+        yield TRANSFORMERS
+        yield _networks(transformers)
     if trees := suites.get("trees"):
         yield TREES
         yield _networks(trees)

@@ -52,6 +52,14 @@ class Words:
     activations: str = ""
 
 
+TRANSFORMERS = """### Transformers
+
+Encoders of BERT's kind with drawn weights, from the vectors of 128 embedded tokens to their mean: 2 layers of width
+128 (the size of BERT-tiny), 6 of 384 (MiniLM-L6) and 12 of 768 (BERT-base). In SecretFlow-SPU 0.9.5, both parties on
+two cores of one machine, the first takes 26.5 s and 360 MB, the second 320 s and 4.4 GB; a layer of the third 104 s
+and 1.07 GB.
+"""
+
 TREES = """### Trees
 
 Ensembles with drawn questions and leaves, on rows of any numbers, which have 24 bits: 100 trees of depth 6 on 30

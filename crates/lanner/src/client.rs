@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lanner_net::{Address, ClientTls, Excerpt, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
+use lanner_net::{
+    Address, ClientTls, Excerpt, Fingerprint, Identity, Limits, Proxy, TcpChannel, Transport, Trust,
+};
 use lanner_network::Field;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
@@ -45,6 +47,9 @@ pub struct ClientConfig {
     /// No TLS: both sides must say so.
     #[serde(default)]
     pub insecure_plaintext: bool,
+    /// The URL of the HTTP proxy on the way to the server, or `none`; without it what the environment's `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say.
+    #[serde(default)]
+    pub proxy: Option<String>,
     /// Seconds to wait for the peer.
     pub timeout: Option<f64>,
     /// What the server's model may ask of this machine.
@@ -71,6 +76,7 @@ impl ClientConfig {
             key: None,
             pin_model: None,
             insecure_plaintext: true,
+            proxy: None,
             timeout: None,
             limits: LimitOptions::default(),
             state_dir: None,
@@ -330,15 +336,25 @@ fn peer_of(config: &ClientConfig, address: &Address) -> String {
     }
 }
 
+/// The proxy on the way to a server.
+fn proxy_of(config: &ClientConfig, address: &Address) -> Result<Option<Proxy>> {
+    Ok(match config.proxy.as_deref() {
+        Some("none") => None,
+        Some(url) => Some(url.parse()?),
+        None => Proxy::of_environment(address, |name| std::env::var(name).ok())?,
+    })
+}
+
 /// A connection to the server, if it is the one that is trusted.
 pub(crate) fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {
     let limits = limits(config.timeout)?;
+    let proxy = proxy_of(config, address)?;
     if config.insecure_plaintext {
         if config.pin.is_some() || config.ca.is_some() || config.cert.is_some() || config.key.is_some() {
             let error = Error::new(ErrorKind::Misuse, "a pin and certificates mean nothing without TLS");
             return Err(error.fix(format!("leave {} or the others out", Field::INSECURE_PLAINTEXT)));
         }
-        return Ok(TcpChannel::connect_insecure_plaintext(address, limits)?);
+        return Ok(TcpChannel::connect_insecure_plaintext_through(proxy.as_ref(), address, limits)?);
     }
     let trust = match (&config.pin, &config.ca) {
         (Some(pin), None) => Trust::Pin(pin.parse()?),
@@ -364,7 +380,8 @@ pub(crate) fn open(config: &ClientConfig, address: &Address) -> Result<TcpChanne
             return Err(Error::new(ErrorKind::Misuse, what).fix("give both"));
         }
     };
-    Ok(TcpChannel::connect(address, &ClientTls::new(&trust, identity)?, limits)?)
+    let tls = ClientTls::new(&trust, identity)?;
+    Ok(TcpChannel::connect_through(proxy.as_ref(), address, &tls, limits)?)
 }
 
 /// The limits of a connection with a time-out in seconds.

@@ -233,7 +233,9 @@ fn refused(refusal: Refusal) -> Error {
 impl From<NetError> for Error {
     fn from(error: NetError) -> Self {
         let kind = match &error {
-            NetError::Address { .. } | NetError::FingerprintText { .. } => ErrorKind::Misuse,
+            NetError::Address { .. } | NetError::FingerprintText { .. } | NetError::ProxyUrl { .. } => {
+                ErrorKind::Misuse
+            }
             NetError::Channel(channel) => return from_channel(channel),
             NetError::Plaintext => {
                 let what = "the server does without TLS, and this client asks for it";
@@ -252,6 +254,16 @@ impl From<NetError> for Error {
             NetError::Connect { .. } | NetError::Resolve { .. } => {
                 "check the address and that the server is running".into()
             }
+            NetError::ProxyUrl { .. } => {
+                format!("set {} or HTTPS_PROXY to http://NAME:PASSWORD@HOST:PORT", Field::PROXY).into()
+            }
+            NetError::Proxy { .. } => format!(
+                "ask your network's administrator to let CONNECT through to the server's port, put your name and password into {} or HTTPS_PROXY \
+                 if the proxy wants them, or connect directly with {}",
+                Field::PROXY,
+                Field::PROXY.set_to("none")
+            )
+            .into(),
             NetError::Listen { .. } => {
                 format!("choose another {} address, of this machine and with a free port", Field::LISTEN)
                     .into()

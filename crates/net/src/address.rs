@@ -17,6 +17,11 @@ impl Address {
     /// The port of a server that names none.
     pub const DEFAULT_PORT: u16 = 7400;
 
+    /// Reads `HOST` or `HOST:PORT`, where another port than lanner's is meant if none is given.
+    pub(crate) fn with_default(text: &str, port: u16) -> Option<Self> {
+        parse(text, port)
+    }
+
     /// The host, without brackets.
     #[must_use]
     pub fn host(&self) -> &str {
@@ -49,11 +54,12 @@ impl FromStr for Address {
     type Err = NetError;
 
     fn from_str(text: &str) -> Result<Self, NetError> {
-        parse(text).ok_or_else(|| NetError::Address { text: text.to_owned() })
+        Self::with_default(text, Self::DEFAULT_PORT)
+            .ok_or_else(|| NetError::Address { text: text.to_owned() })
     }
 }
 
-fn parse(text: &str) -> Option<Address> {
+fn parse(text: &str, default_port: u16) -> Option<Address> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, after) = rest.split_once(']')?;
@@ -66,7 +72,7 @@ fn parse(text: &str) -> Option<Address> {
             None => (text, None),
         },
     };
-    let port = port.map_or(Ok(Address::DEFAULT_PORT), str::parse).ok()?;
+    let port = port.map_or(Ok(default_port), str::parse).ok()?;
     let plain = !host.is_empty() && !host.chars().any(|c| c.is_whitespace() || "/[]".contains(c));
     plain.then(|| Address { host: host.to_owned(), port })
 }

@@ -40,6 +40,20 @@ pub enum NetError {
         /// What the last attempt said.
         source: io::Error,
     },
+    /// The text is not the URL of an HTTP proxy.
+    #[error("the proxy's URL cannot be used: {what}")]
+    ProxyUrl {
+        /// What is wrong with it; it may hold a password and is not repeated.
+        what: String,
+    },
+    /// The proxy does not let the connection through.
+    #[error("the proxy {proxy}: {what}")]
+    Proxy {
+        /// Its URL, without a password.
+        proxy: String,
+        /// What happened.
+        what: String,
+    },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {

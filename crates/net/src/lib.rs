@@ -5,6 +5,7 @@
 //! it meets time-outs and bounded buffers, never a panic.
 
 mod address;
+mod dial;
 mod error;
 mod excerpt;
 mod fingerprint;
@@ -16,6 +17,7 @@ mod listener;
 pub mod memory;
 mod meter;
 mod profile;
+mod proxy;
 mod relay;
 mod socket;
 mod state;
@@ -35,6 +37,7 @@ pub use listener::Listener;
 pub use memory::MemoryChannel;
 pub use meter::Meter;
 pub use profile::NetworkProfile;
+pub use proxy::Proxy;
 pub use relay::Relay;
 pub use state::{StateDirectory, create_private};
 pub use tcp::{AbortHandle, TcpChannel, Transport};

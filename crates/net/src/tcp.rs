@@ -1,6 +1,5 @@
 //! Channels over TCP, under TLS unless a caller asks for none by name.
 
-use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -8,11 +7,12 @@ use lanner_process::Mark;
 use lanner_wire::{Channel, ChannelError};
 use rustls::Connection;
 
+use crate::dial::open;
 use crate::framed::Framed;
 use crate::socket::{Socket, channel_error};
 use crate::tcp_bytes::TcpBytes;
 use crate::tls::{ClientTls, ServerTls};
-use crate::{Address, Fingerprint, Limits, Meter, NetError};
+use crate::{Address, Fingerprint, Limits, Meter, NetError, Proxy};
 
 /// A channel over TCP. Bytes are counted on TCP: with TLS its records and its handshake are included.
 pub type TcpChannel = Framed<TcpBytes>;
@@ -42,8 +42,21 @@ impl TcpChannel {
     /// # Errors
     /// [`NetError`] naming what failed: the host, the connection, a time-out, the server's or the client's certificate.
     pub fn connect(address: &Address, tls: &ClientTls, limits: Limits) -> Result<Self, NetError> {
+        Self::connect_through(None, address, tls, limits)
+    }
+
+    /// Connects to a server under TLS, by way of a proxy where there is one.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), and [`NetError::Proxy`].
+    pub fn connect_through(
+        proxy: Option<&Proxy>,
+        address: &Address,
+        tls: &ClientTls,
+        limits: Limits,
+    ) -> Result<Self, NetError> {
         let connection = tls.start(address)?;
-        let stream = open(address, limits)?;
+        let stream = open_through(proxy, address, limits)?;
         Self::secured(stream, Connection::Client(connection), limits)
     }
 
@@ -60,7 +73,19 @@ impl TcpChannel {
     /// # Errors
     /// [`NetError`] naming what failed: the host, the connection, a time-out.
     pub fn connect_insecure_plaintext(address: &Address, limits: Limits) -> Result<Self, NetError> {
-        Self::insecure_plaintext(open(address, limits)?, limits)
+        Self::connect_insecure_plaintext_through(None, address, limits)
+    }
+
+    /// Connects without TLS, by way of a proxy where there is one.
+    ///
+    /// # Errors
+    /// As [`connect_insecure_plaintext`](Self::connect_insecure_plaintext), and [`NetError::Proxy`].
+    pub fn connect_insecure_plaintext_through(
+        proxy: Option<&Proxy>,
+        address: &Address,
+        limits: Limits,
+    ) -> Result<Self, NetError> {
+        Self::insecure_plaintext(open_through(proxy, address, limits)?, limits)
     }
 
     /// A channel without TLS: everything can be read and changed on the way.
@@ -137,19 +162,7 @@ impl AbortHandle {
     }
 }
 
-/// Opens a TCP connection to the first of the host's addresses that answers.
-fn open(address: &Address, limits: Limits) -> Result<TcpStream, NetError> {
-    let deadline = Instant::now() + limits.connect;
-    let mut last = io::Error::from(io::ErrorKind::TimedOut);
-    for candidate in address.resolve()? {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break;
-        }
-        match TcpStream::connect_timeout(&candidate, left) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(NetError::Connect { address: address.to_string(), source: last })
+/// Opens a TCP connection to a server, or to the proxy that leads there.
+fn open_through(proxy: Option<&Proxy>, address: &Address, limits: Limits) -> Result<TcpStream, NetError> {
+    proxy.map_or_else(|| open(address, limits), |proxy| proxy.tunnel(address, limits))
 }

@@ -6,4 +6,5 @@ mod common;
 mod faults;
 mod lanes;
 mod memory;
+mod proxy;
 mod tls;

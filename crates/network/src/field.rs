@@ -14,6 +14,7 @@ impl Field {
     pub const CA: Self = Self("ca");
     pub const CERT: Self = Self("cert");
     pub const INPUT_RANGE: Self = Self("input_range");
+    pub const PROXY: Self = Self("proxy");
     pub const INSECURE_PLAINTEXT: Self = Self("insecure_plaintext");
     pub const KEY: Self = Self("key");
     pub const LISTEN: Self = Self("listen");

@@ -1,5 +1,7 @@
 //! How many bits each layer works with.
 
+use std::collections::BTreeMap;
+
 use lanner_network::Precision;
 
 use super::QuantizationOptions;
@@ -7,6 +9,9 @@ use super::item::{Action, Item};
 
 /// The most bits that a layer's largest weight is asked to keep: one less than what rings have room for, as a scale is rounded up.
 pub(super) const MOST_FEWEST_WEIGHT_BITS: u32 = 15;
+
+/// No item has fewer bits than these, and than all would have.
+const FEWEST_BITS: u32 = 4;
 
 /// For each item that multiplies, the bits of what it takes, and the fewest of its weights; other items' do not count.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,16 +32,14 @@ impl LayerBits {
         }
     }
 
-    /// The same for all, but one less for the first `fewer` of the layers, those that take the most elements.
-    pub(super) fn with_fewer(items: &[Item<'_>], options: &QuantizationOptions, fewer: usize) -> Self {
-        let mut layers = Self::uniform(items, options);
-        let mut has_fewer = vec![false; items.len()];
-        largest_first(items).into_iter().take(fewer).for_each(|layer| has_fewer[layer] = true);
-        for (index, _) in items.iter().enumerate().filter(|(_, item)| has_fewer[item.class]) {
-            layers.activations[index] -= 1;
-            layers.weights[index] -= 1;
+    /// The same for all, less so many for each item.
+    pub(super) fn with_less(options: &QuantizationOptions, less: &[u32]) -> Self {
+        let from = |bits: u32| less.iter().map(|less| bits.saturating_sub(*less).max(FEWEST_BITS)).collect();
+        Self {
+            activations: from(options.activation_bits),
+            weights: from(options.min_weight_bits),
+            input: None,
         }
-        layers
     }
 }
 
@@ -63,4 +66,29 @@ pub(super) fn largest_first(items: &[Item<'_>]) -> Vec<usize> {
     let mut layers: Vec<usize> = (0..items.len()).filter(is_layer).collect();
     layers.sort_by_key(|index| std::cmp::Reverse(elements(index)));
     layers
+}
+
+/// One bit less for the first `fewer` of the layers, those that take the most elements.
+pub(super) fn one_less(items: &[Item<'_>], fewer: usize) -> Vec<u32> {
+    let mut has_fewer = vec![false; items.len()];
+    largest_first(items).into_iter().take(fewer).for_each(|layer| has_fewer[layer] = true);
+    items.iter().map(|item| u32::from(has_fewer[item.class])).collect()
+}
+
+/// The items that multiply, those of the same operator and shapes together, as the blocks of a transformer have them; groups with the most elements first.
+pub(super) fn alike(items: &[Item<'_>]) -> Vec<Vec<usize>> {
+    let shape_of = |value: &usize| value.checked_sub(1).map(|item| items[item].shape.as_slice());
+    let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (index, item) in items.iter().enumerate().filter(|(_, item)| item.action.takes_few_bits()) {
+        let inputs: Vec<_> = item.inputs.iter().map(shape_of).collect();
+        groups.entry((item.operator, inputs, &item.shape)).or_default().push(index);
+    }
+    let taken = |item: &usize| {
+        let inputs = items[*item].inputs.iter().filter_map(|value| value.checked_sub(1));
+        inputs.map(|item| items[item].shape.iter().product::<usize>()).sum::<usize>()
+    };
+    let elements = |group: &Vec<usize>| group.iter().map(taken).sum::<usize>();
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(elements(group)));
+    groups
 }

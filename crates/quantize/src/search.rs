@@ -2,17 +2,19 @@
 //!
 //! One number of bits for all layers is bisected first, on some of the samples, and raised until all samples reach what is asked. Then as
 //! many layers as may have one bit less get one less, those with the most elements first, where that makes a prediction cheaper: searched
-//! on the samples with the largest errors, and taken if all samples reach what is asked. Where nothing is rescaled bits are shared out by
+//! on the samples with the largest errors, and taken if all samples reach what is asked. In networks with products of secrets' matrices it is groups
+//! of operators that are alike, and up to four bits. Where nothing is rescaled bits are shared out by
 //! layer instead ([`super::allot`]). Everything is deterministic.
 
 use lanner_graph::Graph;
 use lanner_network::{CompileError, Field, Network, Precision, PublicNetwork, Reached, Tensors, percent};
 
 use super::allot::Allotment;
-use super::bits::{LayerBits, largest_first, options_for};
+use super::bits::{LayerBits, alike, largest_first, one_less, options_for};
 use super::calibrate::Samples;
 use super::choice::Chosen;
 use super::closeness::{Closeness, Measured};
+use super::item::Action;
 use super::precision::Aim;
 use super::prepared::{Part, Prepared, samples_within};
 use super::trace::{Calibration, Watched};
@@ -31,6 +33,11 @@ const FEW_WEIGHTS: usize = 1 << 22;
 /// How many samples decide which layers have one bit less, and how many such choices are checked on all.
 const WORST_SAMPLES: usize = 16;
 const CHECKS: usize = 2;
+
+/// The products of weights and activations with which items that are alike are looked at, and the most bits that they may have less.
+const ALIKE_PRODUCTS: u64 = 40_000_000_000;
+const MOST_LESS: u32 = 4;
+const MOST_CHECKS: usize = 6;
 
 /// With fewer bits than these for want of room, samples that run away are set aside.
 const USUAL_BITS: u32 = 8;
@@ -217,6 +224,11 @@ fn coarsest(network: &Network) -> String {
     layers.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name.clone()).unwrap_or_default()
 }
 
+/// Gives the group from which a bit was taken last its bit back.
+fn give_back(less: &mut [u32], taken: &mut Vec<&Vec<usize>>) {
+    taken.pop().into_iter().flatten().for_each(|item| less[*item] -= 1);
+}
+
 /// An attempt that rings have room for.
 pub(super) struct Candidate {
     network: Network,
@@ -299,7 +311,7 @@ impl<'a> Search<'a> {
         let all = self.part.samples.clone();
         if let Precision::Bits(bits) = precision {
             return self
-                .attempt(bits, 0, &all)
+                .attempt(bits, &self.no_less(), &all)
                 .map_or_else(Found::try_from, |best| Ok(Found { best, limit: None }));
         }
         if let Some(found) = self.by_layer(precision)? {
@@ -310,7 +322,7 @@ impl<'a> Search<'a> {
             Err(refusal) => return Found::try_from(refusal),
         };
         loop {
-            match self.attempt(bits, 0, &all) {
+            match self.attempt(bits, &self.no_less(), &all) {
                 Ok(best) if best.is_met() => {
                     return Ok(Found { best: self.with_fewer(best), limit: None });
                 }
@@ -351,7 +363,7 @@ impl<'a> Search<'a> {
         let (mut met, mut missed) = (None, None);
         while low < high {
             let bits = u32::midpoint(low, high);
-            match self.attempt(bits, 0, samples) {
+            match self.attempt(bits, &self.no_less(), samples) {
                 Ok(candidate) if candidate.is_met() => (high, met) = (bits, Some(candidate)),
                 Ok(candidate) => (low, missed) = (bits + 1, Some(candidate)),
                 Err(refusal) => {
@@ -368,6 +380,9 @@ impl<'a> Search<'a> {
     /// The same with one bit less for as many layers as may have it, if that is cheaper.
     fn with_fewer(&self, best: Candidate) -> Candidate {
         let bits = best.bits;
+        if self.part.items.iter().any(|item| matches!(item.action, Action::MatrixProduct { .. })) {
+            return self.with_less_alike(best);
+        }
         let is_small = self.part.products().is_ok_and(|products| products <= SMALL)
             && self.part.weights().is_ok_and(|weights| weights <= FEW_WEIGHTS);
         if bits == Precision::FEWEST_BITS || !is_small {
@@ -378,21 +393,76 @@ impl<'a> Search<'a> {
         let some: Samples<'a> = all.iter().filter(|(number, _)| worst.contains(number)).copied().collect();
         // One less for all layers is taken to miss what is asked.
         let (mut fewer, mut more) = (0, largest_first(&self.part.items).len());
+        let with = |fewer: usize, samples: &Samples<'a>| {
+            self.attempt(bits, &one_less(&self.part.items, fewer), samples).ok()
+        };
         while fewer + 1 < more {
             let middle = usize::midpoint(fewer, more);
-            let meets =
-                |attempt: Result<Candidate, Refusal>| attempt.is_ok_and(|candidate| candidate.is_met());
-            if meets(self.attempt(bits, middle, &some)) { fewer = middle } else { more = middle }
+            let meets = with(middle, &some).is_some_and(|candidate| candidate.is_met());
+            if meets { fewer = middle } else { more = middle }
         }
-        let checked = (1..=fewer).rev().take(CHECKS).filter_map(|fewer| self.attempt(bits, fewer, all).ok());
+        let checked = (1..=fewer).rev().take(CHECKS).filter_map(|fewer| with(fewer, all));
         let met = checked.filter(Candidate::is_met).find(|candidate| candidate.cost < best.cost);
         met.unwrap_or(best)
     }
 
-    /// The network with so many bits, one less for the first `fewer` layers, on these samples.
-    fn attempt(&self, bits: u32, fewer: usize, samples: &Samples<'a>) -> Result<Candidate, Refusal> {
+    /// The same with fewer bits for items that are alike, group by group, as long as the precision is met, if that is cheaper.
+    fn with_less_alike(&self, best: Candidate) -> Candidate {
+        let (options, all) = (options_for(best.bits, self.options), &self.part.samples);
+        let Ok(products) = self.part.products() else { return best };
+        let groups = alike(&self.part.items);
+        let count = samples_within(ALIKE_PRODUCTS, groups.len() * products).min(WORST_SAMPLES);
+        if count == 0 {
+            return best;
+        }
+        let numbered = |numbers: &[usize]| -> Samples<'a> {
+            all.iter().filter(|(number, _)| numbers.contains(number)).copied().collect()
+        };
+        let mut worst = best.measured.worst[..count.min(all.len())].to_vec();
+        let meets = |less: &[u32], worst: &[usize]| {
+            let layers = LayerBits::with_less(&options, less);
+            let found = self.unpriced(&options, &layers, best.bits, &numbered(worst));
+            found.is_ok_and(|candidate| candidate.is_met())
+        };
+        let (mut less, mut taken) = (self.no_less(), Vec::new());
+        let mut open: Vec<_> = groups.iter().collect();
+        for _ in 0..MOST_LESS {
+            // A group that cannot have one bit less is not asked again.
+            open.retain(|&group| {
+                for item in group {
+                    less[*item] += 1;
+                }
+                taken.push(group);
+                let is_met = meets(&less, &worst);
+                if !is_met {
+                    give_back(&mut less, &mut taken);
+                }
+                is_met
+            });
+        }
+        // What some samples meet, others may miss: these join, and the bits that were taken last are given back.
+        for _ in 0..MOST_CHECKS {
+            let Ok(candidate) = self.attempt(best.bits, &less, all) else { break };
+            if candidate.is_met() {
+                return if candidate.cost < best.cost { candidate } else { best };
+            }
+            worst.extend(candidate.measured.worst.first());
+            give_back(&mut less, &mut taken);
+            while !taken.is_empty() && !meets(&less, &worst) {
+                give_back(&mut less, &mut taken);
+            }
+        }
+        best
+    }
+
+    fn no_less(&self) -> Vec<u32> {
+        vec![0; self.part.items.len()]
+    }
+
+    /// The network with so many bits, less those for each item, on these samples.
+    fn attempt(&self, bits: u32, less: &[u32], samples: &Samples<'a>) -> Result<Candidate, Refusal> {
         let options = options_for(bits, self.options);
-        let layers = LayerBits::with_fewer(&self.part.items, &options, fewer);
+        let layers = LayerBits::with_less(&options, less);
         let found = self.priced(self.unpriced(&options, &layers, bits, samples)?);
         match found {
             // A mode may have no room for rings that are large enough for proofs.

@@ -60,6 +60,7 @@ def list_models(
     cert: str | Path | None = None,
     key: str | Path | None = None,
     insecure_plaintext: bool = False,
+    proxy: str | None = None,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> list[OfferedModel]:
     """The models that a server offers, in its order; no session is made.
@@ -71,6 +72,7 @@ def list_models(
         cert: The client's own certificate.
         key: The private key to `cert`.
         insecure_plaintext: Whether to speak without TLS.
+        proxy: The HTTP proxy on the way.
         timeout: Seconds without a byte from the server after which to give up.
 
     Raises:
@@ -81,7 +83,9 @@ def list_models(
     server = parse_address(address)
     trust = Trust(pin, ca, cert, key, None, insecure_plaintext)
     with native_errors(server):
-        text = _native.list_models(json.dumps({"address": server, "timeout": timeout, **trust.document()}))
+        text = _native.list_models(
+            json.dumps({"address": server, "proxy": proxy, "timeout": timeout, **trust.document()})
+        )
     return [OfferedModel(**model) for model in json.loads(text)]
 
 
@@ -98,6 +102,7 @@ class ClientKeywords(TypedDict, total=False):
     key: str | Path | None
     pin_model: str | None
     insecure_plaintext: bool
+    proxy: str | None
     timeout: float
     max_memory: str | int | None
     max_seconds: int | None
@@ -124,6 +129,9 @@ class Client(OfProcess):
         key: The private key to `cert`.
         pin_model: The commitment of the one model that is accepted.
         insecure_plaintext: Whether to speak without TLS; the server must do so too.
+        proxy: The URL of the HTTP proxy on the way, ``http://[NAME:PASSWORD@]HOST[:PORT]``, or ``"none"``. Without it
+            the environment's ``HTTPS_PROXY`` or ``ALL_PROXY`` is used, unless ``NO_PROXY`` names the server or it is
+            this machine.
         timeout: Seconds without a byte from the server after which to give up.
         max_memory: Bytes that either party may hold for a session with one prediction, as a number or as ``"12GB"``; 8
             GiB where it is not given. A model that takes more is refused before any work is done for it.
@@ -165,6 +173,7 @@ class Client(OfProcess):
         key: str | Path | None = None,
         pin_model: str | None = None,
         insecure_plaintext: bool = False,
+        proxy: str | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         max_memory: str | int | None = None,
         max_seconds: int | None = None,
@@ -186,6 +195,7 @@ class Client(OfProcess):
             "address": self.address,
             "model": model,
             **trust.document(),
+            "proxy": proxy,
             "timeout": timeout,
             "limits": limits_document(max_memory, max_seconds),
             "state_dir": _text(state_dir),

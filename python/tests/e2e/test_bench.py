@@ -7,12 +7,15 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from helpers.documents import free_address
 from helpers.processes import lanner, serving
 from helpers.scraping import Scraped
 from lanner.benchmarks.cases import cases
+from lanner.benchmarks.transformers import drawn_texts, encoder, encoder_file
+from lanner.options import Protocols
 
 FIELDS = {
     "suite",
@@ -128,6 +131,23 @@ def test_a_benchmark_that_fails_is_told_and_hides_no_other(tmp_path: Path) -> No
     assert "resnet20 failed" in result.errors
     assert {row["name"] for row in result.document["rows"]} == {"mnist_c"}
     assert json.loads((tmp_path / "f").read_text()) == result.document
+
+
+def test_a_drawn_encoder_is_right() -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    sizes = {"layers": 1, "width": 8, "heads": 2, "tokens": 4}
+    model, sample = encoder("small", **sizes, protocols=Protocols("cheetah"))
+    session = onnxruntime.InferenceSession(encoder_file(**sizes).SerializeToString())
+    texts = drawn_texts(16, 4, 8)
+    expected = np.concatenate([session.run(None, {"x": text[None]})[0] for text in texts])
+    assert np.abs(model.predict_fixed(texts) - expected).max() < 0.005 * np.ptp(expected)
+    assert np.array_equal(sample, texts[0])
+
+
+def test_encoders_are_a_suite_of_their_own() -> None:
+    names = [case.name for case in cases("transformers", "cheetah")]
+    assert names == ["encoder_2x128_128", "encoder_6x384_128", "encoder_12x768_128"]
+    assert not cases("transformers", "falcon")
 
 
 def test_names_are_unique_and_suites_complete() -> None:

@@ -216,6 +216,8 @@ def test_exported_trees_give_their_label(name: str) -> None:
     x = np.random.default_rng(6).random((ROWS, 64)).astype(np.float32)
     model = lanner.compile(path, x)
     expected = onnx_output(path, x)
+    if expected.ndim == 2:  # The file with its label cut off has probabilities alone.
+        expected = expected.argmax(1)
     assert model.predict_fixed(x).argmax(1).tolist() == expected.tolist()
     assert lanner.run(model, x[0]).label == expected[0]
 

@@ -2,6 +2,8 @@
 
 use lanner_network::{Accumulator, CompileError, Network, NetworkManifest, Precision, PublicNetwork};
 
+use lanner_graph::Op;
+
 use super::branches::residual;
 use super::{Sketch, small_network};
 use crate::{Aim, QuantizationOptions, Told, compile_to};
@@ -54,6 +56,37 @@ fn a_smaller_error_takes_wider_rings_and_is_reached() {
             assert!(before.is_sorted() && before[0] < before[3], "{before:?}");
         }
     }
+}
+
+/// Two blocks of the same shapes, each with a product of secrets' matrices.
+fn products() -> Sketch {
+    ["first", "second"].into_iter().fold(Sketch::new(&[8], 7), |sketch, name| {
+        let (at, [left, right, product]) =
+            (sketch.graph.output.clone(), ["left", "right", "product"].map(|part| format!("{name} {part}")));
+        sketch
+            .dense(&format!("{left} layer"), 24)
+            .op(&left, Op::Reshape { shape: vec![2, 3, 4] })
+            .resume(&at)
+            .dense(&format!("{right} layer"), 24)
+            .op(&right, Op::Reshape { shape: vec![2, 4, 3] })
+            .join(&product, Op::MatrixProduct, &[&left, &right])
+            .op(&format!("{product} flat"), Op::Flatten)
+            .dense(name, 8)
+    })
+}
+
+#[test]
+fn what_is_alike_has_fewer_bits_where_the_precision_allows_it() {
+    let searched = compiled(products(), &options(true), aim(Precision::Error(0.02)), &ROOMY).unwrap();
+    let reached = searched.reached().unwrap();
+    assert!(reached.is_met(), "{reached:?}");
+    // The fewest bits, the same for all, with which the same is reached.
+    let uniform = (Precision::FEWEST_BITS..=Precision::MOST_BITS)
+        .map(|bits| compiled(products(), &options(true), aim(Precision::Bits(bits)), &ROOMY).unwrap())
+        .find(|network| network.reached().unwrap().error <= 0.02)
+        .unwrap();
+    let [fewer, more] = [&searched, &uniform].map(|network| ring_bits(network.public()));
+    assert!(fewer < more, "{fewer} {more}");
 }
 
 #[test]

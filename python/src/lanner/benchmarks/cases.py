@@ -26,7 +26,7 @@ class Case:
     """One benchmark.
 
     Attributes:
-        suite: layers, activations, networks or trees.
+        suite: layers, activations, networks, trees or transformers.
         name: What is measured.
         build: Makes the model.
         steps: How the names of the steps that count begin; empty for the whole prediction.
@@ -48,12 +48,13 @@ def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
     """The benchmarks of a suite for a mode.
 
     Args:
-        suite: layers, activations, networks, trees, or all of them.
+        suite: layers, activations, networks, trees, transformers, or all but the last, which takes long.
         mode: One of `INTERACTIVE_MODES`.
         data: A folder with trained networks that do not come with the package.
     """
     every = (*_layers(), *_activations(), *_networks(data), *_trees())
-    return [case for case in every if suite in (case.suite, "all") and mode in case.modes]
+    asked = every if suite == "all" else [case for case in (*every, *_transformers()) if case.suite == suite]
+    return [case for case in asked if mode in case.modes]
 
 
 def _layers() -> list[Case]:
@@ -119,6 +120,14 @@ def _trees() -> list[Case]:
     from lanner.benchmarks.trees import ENSEMBLES
 
     return [Case("trees", name, build) for name, build in ENSEMBLES.items()]
+
+
+def _transformers() -> list[Case]:
+    from lanner.benchmarks.transformers import ENCODERS
+
+    return [
+        Case("transformers", name, build, modes=("cheetah",), max_memory="8GiB") for name, build in ENCODERS.items()
+    ]
 
 
 def _networks(data: Path | None) -> list[Case]:

@@ -234,6 +234,7 @@ class Peer:
         model: The model's name, or None for the server's only one.
         trust: What makes the server trusted.
         public: The model's public half, where the user has it.
+        proxy: The HTTP proxy on the way, or ``none``; None for what the environment says.
         timeout: Seconds without a byte after which to give up.
         limits: What the model may take.
         keys: The client's keys, where it has some of its own.
@@ -244,6 +245,7 @@ class Peer:
     model: str | None
     trust: Trust
     public: Manifest | None
+    proxy: str | None
     timeout: float
     limits: LimitKeywords
     keys: Path | None
@@ -264,6 +266,7 @@ class Peer:
             key=trust.key,
             pin_model=trust.pin_model,
             insecure_plaintext=trust.insecure_plaintext,
+            proxy=self.proxy,
             timeout=self.timeout,
             keys=self.keys,
             embeddings=self.embeddings,
@@ -286,6 +289,12 @@ def add_peer_options(parser: argparse.ArgumentParser, *, several_models: bool = 
         parser.add_argument("--model", metavar="NAME", help="which of the server's models")
     parser.add_argument(
         "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for the server"
+    )
+    parser.add_argument(
+        "--proxy",
+        metavar="URL|none",
+        help="connect through this HTTP proxy, http://[NAME:PASSWORD@]HOST[:PORT], or through none (default: "
+        "$HTTPS_PROXY or $ALL_PROXY, unless $NO_PROXY names the server)",
     )
     parser.add_argument("--keys", type=Path, metavar="KEYS", help="what keygen wrote: a server is sent its part once")
     add_limit_options(parser)
@@ -311,4 +320,4 @@ def read_peer(options: argparse.Namespace) -> Peer:
     trust = Trust(options.pin, options.ca, options.cert, options.key, pinned, options.insecure_plaintext)
     limits = read_limits(options)
     address = parse_address(options.address)
-    return Peer(address, options.model, trust, public, options.timeout, limits, options.keys, embeddings)
+    return Peer(address, options.model, trust, public, options.proxy, options.timeout, limits, options.keys, embeddings)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NAME = "bench"
 HELP = "measure layers, activations and networks on this machine"
 
-SUITES = ("layers", "activations", "networks", "trees", "all")
+SUITES = ("layers", "activations", "networks", "trees", "transformers", "all")
 
 #: What the parser adds to the options.
 _OF_PARSER = ("command", "parser")
@@ -43,7 +43,7 @@ Finder = Callable[[str, str, Path | None], "list[Case]"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("suite", choices=SUITES, help="all is the four others")
+    parser.add_argument("suite", choices=SUITES, help="all is every other suite but transformers")
     add_measuring_options(parser)
 
 
