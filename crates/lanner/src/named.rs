@@ -247,6 +247,37 @@ mod tests {
     }
 
     #[test]
+    fn a_text_makes_all_inputs_of_its_length() {
+        let hash = "0a".repeat(32);
+        let ids = NamedInput { choices: Some(30), ..published(30, 4, &hash) };
+        let mask = NamedInput { name: "mask".to_owned(), choices: Some(2), embeddings: None, ..ids.clone() };
+        let inputs = [ids, mask];
+        let text = TextInput {
+            tokenizer: "{}".to_owned(),
+            length: 6,
+            pad: 29,
+            left: false,
+            ids: "ids".to_owned(),
+            mask: Some("mask".to_owned()),
+            types: None,
+        };
+        assert!(takes_text(&inputs, &text));
+        assert!(!takes_text(&inputs[..1], &text));
+        for other in [
+            TextInput { length: 7, ..text.clone() },
+            TextInput { pad: 30, ..text.clone() },
+            TextInput { ids: "mask".to_owned(), ..text.clone() },
+            TextInput { mask: None, ..text.clone() },
+            TextInput { types: Some("types".to_owned()), ..text.clone() },
+            TextInput { tokenizer: String::new(), ..text.clone() },
+            TextInput { tokenizer: " ".repeat(lanner_text::MOST_FILE + 1), ..text.clone() },
+        ] {
+            assert!(!takes_text(&inputs, &other));
+        }
+        assert_eq!(serde_json::from_str::<TextInput>(&serde_json::to_string(&text).unwrap()).unwrap(), text);
+    }
+
+    #[test]
     fn a_table_is_found_by_its_shape_and_its_numbers() {
         let mut tensors = Tensors::default();
         let table = Tensor::new(vec![2, 3], vec![0.0, 1.0, -2.5, 3.0, 1e-40, 7.0]).unwrap();

@@ -155,7 +155,7 @@ def test_wrong_calibration_exits_6_naming_its_file(
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("samples.txt", "files of kind .txt are not read"),
+        ("samples.text", "files of kind .text are not read"),
         ("samples.csv", "a row has 3 values"),
         ("header.csv", "this is a header"),
         ("binary.csv", "cannot be read as CSV (byte 0 is no text in UTF-8)"),

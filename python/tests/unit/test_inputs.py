@@ -130,7 +130,7 @@ def test_a_picture_needs_a_description(tmp_path: Path) -> None:
         ("x.csv", b"", "no rows"),
         ("x.csv", b"1,nan,1,1,1,1\n", "nan"),
         ("x.csv", b"\xff\xfe\x00", "cannot be read"),
-        ("x.txt", b"1", "not read"),
+        ("x.text", b"1", "not read"),
         ("x.png", b"1", "this is no PNG or JPEG picture"),
     ],
 )

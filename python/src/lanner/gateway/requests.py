@@ -39,16 +39,16 @@ class InferenceRequest:
     Attributes:
         identity: What the caller named it, or None.
         arrays: The inputs by name, each in the shape that the request gave it; none where texts are given.
-        texts: Texts in the place of all inputs, or None.
         outputs: What is asked for; None for every output of the model.
         binary: Whether all outputs' data is to follow the JSON, where none is asked for by name.
+        texts: Texts in the place of all inputs, or None.
     """
 
     identity: str | None
     arrays: Mapping[str, NDArray[np.float32]]
-    texts: tuple[str, ...] | None
     outputs: tuple[WantedOutput, ...] | None
     binary: bool
+    texts: tuple[str, ...] | None = None
 
     @classmethod
     def parse(
@@ -79,7 +79,7 @@ class InferenceRequest:
         outputs = None
         if document.get("outputs"):
             outputs = tuple(_wanted(entry, by_default) for entry in _listed(document, "outputs"))
-        return cls(identity, arrays, texts, outputs, by_default)
+        return cls(identity, arrays, outputs, by_default, texts)
 
 
 def _split(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
