@@ -7,6 +7,7 @@ use lanner_network::InputScale;
 use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Policy, Tensor, Tensors};
 use lanner_primitives::Prg;
 use lanner_quantize::{Calibration, outline};
+use lanner_session::handshake::MANIFEST_LIMIT;
 use lanner_transfers::softmax::likeliest;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +119,15 @@ impl Model {
         let (_, weights) = network.to_parts()?;
         manifest.weights = hash_weights(&salt, &weights);
         let tensors = equalised.unwrap_or(tensors);
-        Ok(Self { manifest: manifest.sealed()?, network, graph, tensors, salt, kernel_times })
+        let manifest = manifest.sealed()?;
+        let length = manifest.to_json()?.len();
+        if manifest.text.is_some() && length > MANIFEST_LIMIT {
+            let what = format!(
+                "the public half has {length} bytes, and at most {MANIFEST_LIMIT} are sent to a client"
+            );
+            return Err(Error::new(ErrorKind::Model, what).at("text").fix("take a smaller tokenizer"));
+        }
+        Ok(Self { manifest, network, graph, tensors, salt, kernel_times })
     }
 
     /// The same float graph compiled for mode `tabula` with lookups that keep so many bits: name, output and input as this model has them.

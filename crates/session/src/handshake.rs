@@ -40,7 +40,7 @@ use zeroize::Zeroizing;
 
 pub use client::{Greeting, Welcomed};
 use messages::HELLO_LIMIT;
-pub use messages::{ModelEntry, ModelRequest, SessionId};
+pub use messages::{MANIFEST_LIMIT, ModelEntry, ModelRequest, SessionId};
 pub use server::{Offer, answer};
 
 /// The version of everything that crosses the wire: a party speaks exactly one.

@@ -184,7 +184,7 @@ pub(super) const NAME_LIMIT: usize = 256;
 /// Models that a server lists.
 pub(super) const MODEL_LIMIT: usize = 1024;
 /// Bytes of a public manifest.
-pub(super) const MANIFEST_LIMIT: usize = 4 << 20;
+pub const MANIFEST_LIMIT: usize = 4 << 20;
 pub(super) const REQUEST_LIMIT: usize = 4 + NAME_LIMIT + 1 + 32;
 pub(super) const MODELS_LIMIT: usize = 4 + MODEL_LIMIT * (4 + NAME_LIMIT + 32);
 pub(super) const WELCOME_LIMIT: usize = 4 + NAME_LIMIT + 32 + 32 + 16 + 4 + MANIFEST_LIMIT;
