@@ -1,7 +1,7 @@
 //! Products of coefficient encodings by fixed polynomials, half by half: no keys, no rotations.
 
-use lanner_ring::{Buffer, Eval, Extent, Poly, RnsBasis, Words};
-use zeroize::ZeroizeOnDrop;
+use lanner_ring::{Buffer, Coeff, Eval, Extent, Poly, RnsBasis, Words};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::encode::{Encoded, check_length};
 use crate::halves::C0;
@@ -29,6 +29,34 @@ impl CoefficientFactor {
         let basis = parameters.basis(parameters.limbs());
         let values = Poly::from_signed(&basis, coefficients)?.into_eval().into_words().into();
         Ok(Self { basis, values })
+    }
+
+    /// Transforms the centred representatives of coefficients modulo `2^bits`, one for each power of `X` below `N`; constant time.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] unless there are `N`; [`BfvError::Mismatch`] unless `1 <= bits <= 63`.
+    pub fn of_residues(parameters: &Parameters, coefficients: &[u64], bits: u32) -> Result<Self, BfvError> {
+        let (expected, got) = (parameters.degree(), coefficients.len());
+        if got != expected {
+            return Err(BfvError::Length { expected, got });
+        }
+        if !(1..=63).contains(&bits) {
+            return Err(BfvError::Mismatch { what: "bits of a factor's coefficients" });
+        }
+        // (x + 2^(b-1) mod 2^b) - 2^(b-1) is the centred representative.
+        let half = 1_u64 << (bits - 1);
+        let shifted = coefficients.iter().map(|value| value.wrapping_add(half) & (2 * half - 1));
+        let shifted: Zeroizing<Vec<u64>> = Zeroizing::new(shifted.collect());
+        let basis = parameters.basis(parameters.limbs());
+        let mut poly = Poly::<Coeff>::zero(&basis);
+        for (limb, q) in poly.limbs_mut().zip(parameters.moduli()) {
+            q.reduce_slice(limb, &shifted);
+            let offset = q.reduce(half);
+            for value in limb {
+                *value = q.sub(*value, offset);
+            }
+        }
+        Ok(Self { basis, values: poly.into_eval().into_words().into() })
     }
 
     /// Bytes in memory of a factor.
@@ -73,6 +101,18 @@ impl C0 {
         factors: &[CoefficientFactor],
         norm: f64,
     ) -> Result<Self, BfvError> {
+        Self::inner_product_of(&refs(inputs), &refs(factors), norm)
+    }
+
+    /// As [`Self::inner_product`], of inputs and factors that lie anywhere.
+    ///
+    /// # Errors
+    /// As [`Self::inner_product`].
+    pub fn inner_product_of(
+        inputs: &[&Self],
+        factors: &[&CoefficientFactor],
+        norm: f64,
+    ) -> Result<Self, BfvError> {
         let polys: Vec<&Poly<Eval>> = inputs.iter().map(|input| &input.c0).collect();
         let largest = inputs.iter().map(|input| input.noise).fold(NoiseBound::NONE, larger);
         Ok(Self { c0: inner_product(&polys, factors)?, noise: largest.multiplied_by_norm(norm) })
@@ -89,6 +129,18 @@ impl Ciphertext {
         factors: &[CoefficientFactor],
         norm: f64,
     ) -> Result<Self, BfvError> {
+        Self::inner_product_ahead_of(&refs(inputs), &refs(factors), norm)
+    }
+
+    /// As [`Self::inner_product_ahead`], of inputs and factors that lie anywhere.
+    ///
+    /// # Errors
+    /// As [`C0::inner_product`].
+    pub fn inner_product_ahead_of(
+        inputs: &[&Self],
+        factors: &[&CoefficientFactor],
+        norm: f64,
+    ) -> Result<Self, BfvError> {
         let polys: Vec<&Poly<Eval>> = inputs.iter().map(|input| &input.c1).collect();
         let largest = inputs.iter().map(|input| input.noise).fold(NoiseBound::NONE, larger);
         let c1 = inner_product(&polys, factors)?;
@@ -96,11 +148,15 @@ impl Ciphertext {
     }
 }
 
+fn refs<T>(all: &[T]) -> Vec<&T> {
+    all.iter().collect()
+}
+
 fn larger(a: NoiseBound, b: NoiseBound) -> NoiseBound {
     if a < b { b } else { a }
 }
 
-fn inner_product(inputs: &[&Poly<Eval>], factors: &[CoefficientFactor]) -> Result<Poly<Eval>, BfvError> {
+fn inner_product(inputs: &[&Poly<Eval>], factors: &[&CoefficientFactor]) -> Result<Poly<Eval>, BfvError> {
     let Some(first) = factors.first().filter(|_| inputs.len() == factors.len()) else {
         return Err(BfvError::Mismatch { what: "the numbers of ciphertexts and factors" });
     };

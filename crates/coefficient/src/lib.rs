@@ -3,6 +3,7 @@
 
 pub mod cheetah;
 pub mod delphi;
+pub mod matrices;
 
 use lanner_bfv::ParameterSet;
 

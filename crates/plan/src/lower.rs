@@ -6,6 +6,7 @@ mod chosen;
 mod function;
 mod guards;
 mod lookup;
+mod matrices;
 mod result;
 mod saturation;
 mod sparse;
@@ -184,6 +185,8 @@ struct Planner<'n> {
     in_result: Vec<bool>,
     /// For each node, the layer that transfers compute for less than ciphertexts.
     sparse: Vec<Option<ByTransfers>>,
+    /// For each node, whether it is a product of matrices for ciphertexts, if what follows drops bits of guard.
+    matrices: Vec<bool>,
     /// For each node, the step function that it begins with the layer behind, where one step computes both.
     chosen: Vec<Option<Chosen>>,
     /// The bits that sharings have below those of their values.
@@ -241,10 +244,12 @@ impl<'n> Planner<'n> {
             types: vec![input],
             squared: BTreeMap::new(),
             sparse: vec![None; nodes],
+            matrices: vec![false; nodes],
             chosen: vec![None; nodes],
             guards: Guards::default(),
             totals: Totals::new(choices.mode, *limits),
         };
+        planner.matrices = planner.find_matrices()?;
         if takes_transfers
             && network.nodes().iter().any(|node| matches!(node.op, FixedOp::Linear { picks: true, .. }))
         {

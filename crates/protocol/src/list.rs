@@ -1,6 +1,6 @@
 //! The one list of all protocols.
 
-use lanner_coefficient::{cheetah, delphi};
+use lanner_coefficient::{cheetah, delphi, matrices};
 use lanner_local::{self as local, reshare, shortfall};
 use lanner_packed::{falcon, gazelle, square};
 use lanner_spectral as spectral;
@@ -86,6 +86,8 @@ protocols! {
     "products of polynomials over a power of two, without rotations or their keys" => {
         /// A linear layer in a coefficient encoding.
         CheetahLinear(cheetah::Linear) "cheetah.fc" | "cheetah.conv",
+        /// The products of matrices of two values, by encryption.
+        CheetahMatrices(matrices::MatrixProduct) "cheetah.matrices",
     }
     "computed ahead on a mask, so that online it is plaintext arithmetic" => {
         /// A block-diagonal linear layer by oblivious transfer before the input is known, and in the clear on what is left.

@@ -10,6 +10,7 @@ mod falcon;
 mod kernels;
 mod leakage;
 mod linear;
+mod matrices;
 mod ot_nonlinear;
 mod phases;
 mod privacy;

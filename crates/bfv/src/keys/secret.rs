@@ -28,6 +28,12 @@ impl SecretKey {
         Self { parameters: parameters.clone(), s }
     }
 
+    /// The same key once more, for material that decrypts when the keys are not at hand.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        Self { parameters: self.parameters.clone(), s: self.s.clone() }
+    }
+
     /// The parameters.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {

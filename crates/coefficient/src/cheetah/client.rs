@@ -181,13 +181,18 @@ impl ClientLayer {
 
 /// A share's elements at their coefficients.
 pub(super) fn scatter(places: &[Place], values: &[u64], scheme: &Scheme) -> Zeroizing<Vec<u64>> {
-    let mut coefficients = Zeroizing::new(vec![0; scheme.parameters.degree()]);
+    scattered(places, values, scheme.parameters.degree())
+}
+
+/// As [`scatter`], among so many coefficients.
+pub(crate) fn scattered(places: &[Place], values: &[u64], degree: usize) -> Zeroizing<Vec<u64>> {
+    let mut coefficients = Zeroizing::new(vec![0; degree]);
     for (place, element) in places {
         coefficients[*place] = values[*element];
     }
     coefficients
 }
 
-pub(super) fn coefficients(places: &[Place]) -> Vec<usize> {
+pub(crate) fn coefficients(places: &[Place]) -> Vec<usize> {
     places.iter().map(|(coefficient, _)| *coefficient).collect()
 }

@@ -8,7 +8,7 @@ use lanner_wire::{Encode, Reader, Writer};
 
 /// The form of a layer's inputs.
 #[derive(Clone, Debug)]
-pub(super) enum InputForm {
+pub(crate) enum InputForm {
     /// In whole.
     Whole(CoefficientEncoder),
     /// Modulo a power of two.
@@ -16,14 +16,14 @@ pub(super) enum InputForm {
 }
 
 /// An input but for its message. It serves one.
-pub(super) enum Prepared {
+pub(crate) enum Prepared {
     Whole(PreparedEncryption),
     Rounded(PreparedInput),
 }
 
 impl InputForm {
     /// The noise of an input that both parties have added their shares to.
-    pub(super) fn noise(&self) -> NoiseBound {
+    pub(crate) fn noise(&self) -> NoiseBound {
         match self {
             // The scale of the client's message is rounded once, that of the server's once more.
             Self::Whole(_) => NoiseBound::fresh().plus_plaintext(),
@@ -32,7 +32,7 @@ impl InputForm {
     }
 
     /// Bytes of an input's first half.
-    pub(super) fn encoded_len(&self, parameters: &Parameters) -> usize {
+    pub(crate) fn encoded_len(&self, parameters: &Parameters) -> usize {
         match self {
             Self::Whole(_) => C0::encoded_len(parameters),
             Self::Rounded(modulus) => modulus.encoded_len(),
@@ -40,7 +40,7 @@ impl InputForm {
     }
 
     /// The client's preparation of an input.
-    pub(super) fn prepare(&self, key: &SecretKey, rng: &mut Prg) -> Result<(C1, Prepared), BfvError> {
+    pub(crate) fn prepare(&self, key: &SecretKey, rng: &mut Prg) -> Result<(C1, Prepared), BfvError> {
         Ok(match self {
             Self::Whole(_) => {
                 let (half, prepared) = key.prepare_encryption(rng);
@@ -54,7 +54,7 @@ impl InputForm {
     }
 
     /// Reads what [`Prepared::encode`] wrote.
-    pub(super) fn decode(
+    pub(crate) fn decode(
         &self,
         parameters: &Parameters,
         reader: &mut Reader<'_>,
@@ -66,7 +66,7 @@ impl InputForm {
     }
 
     /// The bytes of the first half of the encryption of coefficients.
-    pub(super) fn encrypt(&self, prepared: Prepared, message: &[u64]) -> Result<Vec<u8>> {
+    pub(crate) fn encrypt(&self, prepared: Prepared, message: &[u64]) -> Result<Vec<u8>> {
         match (self, prepared) {
             (Self::Whole(encoder), Prepared::Whole(prepared)) => {
                 Ok(prepared.encrypt(&encoder.encode(message)?)?.to_bytes())
@@ -77,7 +77,7 @@ impl InputForm {
     }
 
     /// The server's input: what the client sent, and the server's share.
-    pub(super) fn read(&self, parameters: &Parameters, bytes: &[u8], share: &[u64]) -> Result<C0> {
+    pub(crate) fn read(&self, parameters: &Parameters, bytes: &[u8], share: &[u64]) -> Result<C0> {
         match self {
             Self::Whole(encoder) => {
                 let mut input = C0::from_bytes(parameters, bytes)?;
@@ -90,7 +90,7 @@ impl InputForm {
 }
 
 impl Prepared {
-    pub(super) fn encode(&self, writer: &mut Writer) {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
         match self {
             Self::Whole(prepared) => prepared.encode(writer),
             Self::Rounded(prepared) => prepared.encode(writer),

@@ -32,6 +32,9 @@ mod stacked;
 mod step;
 
 pub use client::{ClientLayer, ClientMaterial, ClientRequest};
+pub(crate) use client::{coefficients, scattered};
+pub(crate) use input::{InputForm, Prepared};
+pub(crate) use packing::Place;
 pub use packing::{Packing, search_steps};
 pub use scheme::{Accuracy, Scheme};
 pub use server::{ServerLayer, ServerMaterial};

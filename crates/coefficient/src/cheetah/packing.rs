@@ -25,7 +25,7 @@ pub struct Packing {
 }
 
 /// A coefficient, and the element of a value that it holds.
-pub(super) type Place = (usize, usize);
+pub(crate) type Place = (usize, usize);
 
 impl Packing {
     /// The cheapest way to spread a layer over ciphertexts of degree `N`, of those that have a cost.
@@ -96,7 +96,7 @@ impl Packing {
     }
 
     /// `N`.
-    pub(super) const fn degree(&self) -> usize {
+    pub(crate) const fn degree(&self) -> usize {
         self.degree
     }
 
@@ -121,7 +121,7 @@ impl Packing {
     }
 
     /// Bytes of the lists of what ciphertexts hold, at most.
-    pub(super) fn layout_bytes(&self) -> u64 {
+    pub(crate) fn layout_bytes(&self) -> u64 {
         let [inputs, outputs] = self.ciphertexts();
         let held = inputs * self.block[0] * self.area() + outputs * self.most_outputs();
         (held * size_of::<Place>()) as u64
@@ -133,27 +133,32 @@ impl Packing {
     }
 
     /// Input and output ciphertexts of one tile of one bundle.
-    pub(super) fn per_bundle(&self) -> [usize; 2] {
+    pub(crate) fn per_bundle(&self) -> [usize; 2] {
         let channels = self.channels();
         [0, 1].map(|side| channels[side].div_ceil(self.block[side]))
     }
 
     /// The most filter taps that are not zero in the polynomials of one output ciphertext together.
-    pub(super) fn taps(&self) -> usize {
+    pub(crate) fn taps(&self) -> usize {
         let [height, width] = self.whole().kernel;
         self.block[1] * self.whole().group_inputs() * height * width
+    }
+
+    /// Output rows of a tile.
+    pub(crate) const fn rows(&self) -> usize {
+        self.region[0]
     }
 
     /// How many of the first and of the last coefficients of an input are read where outputs are.
     ///
     /// Of output channel `m`, a tap of channel `m'` reads the input's blocks moved by `m' - m` times the coefficients that they take.
-    pub(super) fn read(&self) -> [usize; 2] {
+    pub(crate) fn read(&self) -> [usize; 2] {
         let [channels, filters] = self.block;
         [filters, filters - 1].map(|count| count * channels * self.area())
     }
 
     /// The most coefficients of an output ciphertext that are sent.
-    pub(super) fn most_outputs(&self) -> usize {
+    pub(crate) fn most_outputs(&self) -> usize {
         self.block[1] * self.region[0] * self.region[1]
     }
 
@@ -173,12 +178,12 @@ impl Packing {
     }
 
     /// What each input ciphertext holds, in order.
-    pub(super) fn inputs(&self) -> Vec<Vec<Place>> {
+    pub(crate) fn inputs(&self) -> Vec<Vec<Place>> {
         self.spread(|tile, bundle, block| self.input(tile, bundle, block), 0)
     }
 
     /// Which coefficients of each output ciphertext are outputs, in order.
-    pub(super) fn outputs(&self) -> Vec<Vec<Place>> {
+    pub(crate) fn outputs(&self) -> Vec<Vec<Place>> {
         self.spread(|tile, bundle, block| self.output(tile, bundle, block), 1)
     }
 
@@ -233,7 +238,7 @@ impl Packing {
     }
 
     /// The coefficients of the filters from an input block to an output block of a bundle, each with its weight's number.
-    pub(super) fn filter(&self, bundle: usize, input: usize, output: usize) -> Vec<Place> {
+    pub(crate) fn filter(&self, bundle: usize, input: usize, output: usize) -> Vec<Place> {
         let [_, width] = self.tile();
         let dilations = self.whole().dilations;
         let first = self.offset() + (self.whole().reach()[0] - 1) * width + self.whole().reach()[1] - 1;

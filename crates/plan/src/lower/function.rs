@@ -8,7 +8,7 @@ use lanner_network::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Function, Spec, Windows};
-use lanner_transfers::{Factors, Polynomials, RingFunction, RingMatrixProduct, RingProduct};
+use lanner_transfers::{Factors, Polynomials, RingFunction, RingProduct};
 use lanner_yao as yao;
 
 use super::{Planner, ring, unsupported};
@@ -101,14 +101,14 @@ impl<'n> Planner<'n> {
     pub(super) fn add_product(&mut self, index: usize, inputs: Vec<usize>) -> Result<(), PlanError> {
         let node = &self.network.nodes()[index];
         self.values[index + 1] = Some(match ring(node.accumulator) {
-            Ring::Pow2(bits) => self.push(&node.name, inputs, self.product(node, bits)?)?,
+            Ring::Pow2(bits) => self.push(&node.name, inputs, self.product(index, bits)?)?,
             Ring::Prime(_) => {
                 let bits = wider(node.accumulator.bits());
                 let mut factors = Vec::new();
                 for value in &node.inputs {
                     factors.push(self.over_power(node, *value, 0, bits)?);
                 }
-                let made = self.push(&node.name, factors, self.product(node, bits)?)?;
+                let made = self.push(&node.name, factors, self.product(index, bits)?)?;
                 self.over_prime(node, made, bits)?
             }
         });
@@ -116,16 +116,12 @@ impl<'n> Planner<'n> {
     }
 
     /// The product that a node is, modulo `2^bits`.
-    fn product(&self, node: &FixedNode, bits: u32) -> Result<Protocol, PlanError> {
+    fn product(&self, index: usize, bits: u32) -> Result<Protocol, PlanError> {
+        let node = &self.network.nodes()[index];
         if node.op == FixedOp::Mul {
             return Ok(RingProduct { values: node.len(), bits }.into());
         }
-        match (self.network.shape(node.inputs[0]), node.shape.as_slice()) {
-            (&[groups, rows, inner], &[.., columns]) => {
-                Ok(RingMatrixProduct { groups, rows, inner, columns, bits }.into())
-            }
-            (shape, _) => Err(unsupported(node, format!("the input shape {shape:?} does not fit"))),
-        }
+        self.matrix_product(index, bits)
     }
 
     /// A value of the network over a prime, rescaled, modulo `2^bits`.

@@ -1,6 +1,6 @@
 //! Which sums carry bits of guard below their own, and how many.
 //!
-//! A coefficient-encoded layer gives `2^g m` or `2^g m + 1` for far less than it takes to give `m` itself, and a rescale, which drops low
+//! A coefficient-encoded layer, or product of matrices, gives `2^g m` or `2^g m + 1` for far less than it takes to give `m` itself, and a rescale, which drops low
 //! bits, drops `g` more for next to nothing. So does what tells the result: a circuit does not see them, and transfers drop them of scores that
 //! are opened. So a layer is guarded where each way from it to a rescale or to the result goes through sums and movements alone. They add up
 //! what is below `2^g`, which must stay there.
@@ -20,7 +20,7 @@ use crate::mode::{Between, Kind, Rings};
 pub(super) struct Guards {
     /// For each value, the bits below its own that its sharing has.
     bits: Vec<u32>,
-    /// For each value that a guarded layer makes, the layer's parameter set.
+    /// For each value that a guarded layer or product makes, its parameter set.
     sets: BTreeMap<usize, ParameterSet>,
 }
 
@@ -30,7 +30,7 @@ impl Guards {
         self.bits.get(value).copied().unwrap_or_default()
     }
 
-    /// The parameter set of the guarded layer that makes a value.
+    /// The parameter set of the guarded layer or product that makes a value.
     pub(super) fn set(&self, value: usize) -> Option<ParameterSet> {
         self.sets.get(&value).copied()
     }
@@ -115,6 +115,7 @@ impl Planner<'_> {
             errors[index + 1] = match op {
                 _ if !dropped[index + 1] || self.sparse[index].is_some() || chosen.contains(&index) => 0,
                 FixedOp::Conv2d(_) | FixedOp::Linear { .. } => 1,
+                FixedOp::MatrixProduct { .. } if self.matrices[index] => 1,
                 FixedOp::Add { factors: [a, b] } => times(*a, of(0)).saturating_add(times(*b, of(1))),
                 FixedOp::Scale { factor } => times(*factor, of(0)),
                 FixedOp::SumPool(window) => {
@@ -127,7 +128,7 @@ impl Planner<'_> {
         errors
     }
 
-    /// The parameter set of each layer that makes one of these values, with room for so many bits of guard; none if one has no such set.
+    /// The parameter set of each layer or product that makes one of these values, with room for so many bits of guard; none if one has no such set.
     fn sets_of(&self, values: &[usize], guard: u32) -> Result<Option<Vec<(usize, ParameterSet)>>, PlanError> {
         let mut sets = Vec::new();
         for value in values {
@@ -140,6 +141,9 @@ impl Planner<'_> {
                 let Ok((set, _)) = Scheme::cheapest(&all, bits, accuracy, &self.sets) else {
                     return Ok(None);
                 };
+                sets.push((*value, set));
+            } else if matches!(node.op, FixedOp::MatrixProduct { .. }) {
+                let Some((set, _)) = self.encrypted_matrices(node, guard)? else { return Ok(None) };
                 sets.push((*value, set));
             }
         }
