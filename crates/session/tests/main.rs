@@ -11,6 +11,7 @@ mod handshake;
 mod kept;
 mod loops;
 mod material;
+mod matrices;
 mod mixed;
 mod narrow;
 mod overlap;
