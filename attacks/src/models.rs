@@ -117,6 +117,15 @@ pub fn products() -> Subject {
     subject("products", "cheetah", "logits", SQUARES, &[("w1", &[5, 3]), ("w2", &[3, 3])], 5)
 }
 
+/// A product of two secrets' matrices, which ciphertexts compute.
+#[must_use]
+pub fn matrices() -> Subject {
+    let shapes: [(&str, &[usize]); 3] = [("w1", &[5, 120]), ("w2", &[5, 140]), ("w3", &[168, 3])];
+    let subject = subject("matrices", "cheetah", "label", MATRICES, &shapes, 5);
+    assert!(subject.protocols.steps().any(|step| step.protocol.name() == "cheetah.matrices"));
+    subject
+}
+
 /// A layer in a coefficient encoding, and the label with its probability.
 #[must_use]
 pub fn likely() -> Subject {
@@ -193,6 +202,15 @@ const SQUARES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}]
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
     {"name":"square","op":"Square","inputs":["fc1"]},
     {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["square"]}],"output":"fc2"}"#;
+
+const MATRICES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
+    {"name":"left","op":{"Reshape":{"shape":[1,12,10]}},"inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["x"]},
+    {"name":"right","op":{"Reshape":{"shape":[1,10,14]}},"inputs":["fc2"]},
+    {"name":"product","op":"MatrixProduct","inputs":["left","right"]},
+    {"name":"flat","op":"Flatten","inputs":["product"]},
+    {"name":"fc3","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["flat"]}],"output":"fc3"}"#;
 
 const LINEAR: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]}],"output":"fc1"}"#;

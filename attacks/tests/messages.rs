@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use lanner_attacks::lanes::Lanes;
 use lanner_attacks::models::{
-    Subject, best, circuits, encrypted, faithful, frequency, likely, lookups, probability, products, several,
-    squares, transfers,
+    Subject, best, circuits, encrypted, faithful, frequency, likely, lookups, matrices, probability,
+    products, several, squares, transfers,
 };
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
@@ -195,6 +195,15 @@ fn either_party_of_a_prediction_by_transfers_refuses_or_goes_on() {
         attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
         check_honest(&subject);
     }
+}
+
+/// Ciphertexts of both matrices of a product, and the answers.
+#[test]
+fn either_party_of_a_product_of_matrices_refuses_or_goes_on() {
+    let subject = matrices();
+    let conversation = Conversation::prepared_predictions(&subject, extent::of(300));
+    attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x40..=0x43), &Mutation::ALL);
+    check_honest(&subject);
 }
 
 /// Comparison keys while they are made.

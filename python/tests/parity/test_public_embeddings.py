@@ -27,8 +27,11 @@ from lanner.named import decode_inputs, encode_inputs
 OPTIONS: dict[str, Any] = {"mode": "cheetah", "shape": "sequence=6", "output": "logits", "precision": 11}
 
 
-def bag(*, tied: str = "") -> onnx.ModelProto:
-    """A network of the mean of six words, which are rows of a table, repeated ones and ones far from others too."""
+def bag(*, tied: str = "", sized: bool = False) -> onnx.ModelProto:
+    """A network of the mean of six words, which are rows of a table, repeated ones and ones far from others too.
+
+    With `sized` their sum, as some exporters write it: the mean times how many there are, which the ids' shape has.
+    """
     nodes = [
         node("Cast", ["ids"], "narrow", to=TensorProto.INT32),
         node("Unsqueeze", ["narrow", "one"], "wide"),
@@ -38,6 +41,13 @@ def bag(*, tied: str = "") -> onnx.ModelProto:
         node("Relu", ["scaled"], "relu"),
         node("ReduceMean", ["relu"], "mean", axes=[1], keepdims=0),
     ]
+    if sized:
+        nodes += [
+            node("Shape", ["ids"], "sizes"),
+            node("Gather", ["sizes", "one"], "length"),
+            node("Cast", ["length"], "many", to=TensorProto.FLOAT),
+            node("Mul", ["mean", "many"], "total"),
+        ]
     words = drawn(30, 4)
     words[7], words[8], words[9] = words[3], 9 * words[8], 0
     weights: Arrays = {"words": words, "one": np.array([1]), "two": np.float32(2).reshape(1)}
@@ -47,7 +57,7 @@ def bag(*, tied: str = "") -> onnx.ModelProto:
         nodes.append(node("MatMul", ["mean", "head"], "y"))
         weights["head"] = np.ascontiguousarray(words.T)
     else:
-        nodes.append(node("MatMul", ["mean", "head"], "y"))
+        nodes.append(node("MatMul", ["total" if sized else "mean", "head"], "y"))
         weights["head"] = drawn(4, 30)
     return model_of(nodes, {"ids": (TensorProto.INT64, ["n", 6])}, {"y": ["n", 30]}, **weights)
 
@@ -60,6 +70,12 @@ def ids(count: int, seed: int = 5) -> NDArray[np.int64]:
 @pytest.fixture(scope="module")
 def published() -> lanner.Model:
     return lanner.compile(bag(), ids(32), public_embeddings=True, name="bag", **{**OPTIONS, "shape": None})
+
+
+def test_the_shape_of_what_is_looked_up_is_known() -> None:
+    proto = bag(sized=True)
+    model = lanner.compile(proto, ids(32), public_embeddings=True, **{**OPTIONS, "shape": None})
+    assert off_by(model.predict_fixed(ids(20, 6)), expected(proto, {"ids": ids(20, 6)}, "y")) < 0.01
 
 
 def test_values_are_those_of_the_network_that_looks_up_in_secret(published: lanner.Model) -> None:
