@@ -253,7 +253,7 @@ mod tests {
             ("HTTP://proxy.example/", "proxy.example", 80, None),
             ("proxy.example:8080", "proxy.example", 8080, None),
             ("http://ann:s%40cret@[::1]:3128", "::1", 3128, Some("YW5uOnNAY3JldA==")),
-            ("http://ann@10.0.0.1", "10.0.0.1", 80, Some("YW5uOg==")),
+            ("http://ann@proxy", "proxy", 80, Some("YW5uOg==")),
         ] {
             let proxy: Proxy = url.parse().unwrap();
             assert_eq!((proxy.address.host(), proxy.address.port()), (host, port), "{url}");
