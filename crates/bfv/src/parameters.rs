@@ -96,7 +96,7 @@ impl ParameterSet {
             Self::L => (&PRIMES[..7], Some(PRIMES[7])),
             Self::LPrime => (&PRIMES[..16], Some(PRIMES[16])),
         };
-        Parameters::new(self.degree(), limbs, special)
+        Parameters::checked(self.degree(), limbs, special, Some(self))
     }
 }
 
@@ -139,6 +139,7 @@ pub struct Parameters {
 
 #[derive(Debug)]
 struct Inner {
+    set: Option<ParameterSet>,
     /// `q_0, ..., q_(L-1)`, then `P` if there is one.
     extended: RnsBasis,
     /// `L`.
@@ -160,6 +161,15 @@ impl Parameters {
     /// distinct primes `= 1 mod 2 * degree` below `2^50`, and there is at least one; [`BfvError::Mismatch`] if the special
     /// modulus is smaller by more than a bit than another, for key switching would then be noisy.
     pub fn new(degree: usize, moduli: &[u64], special: Option<u64>) -> Result<Self, BfvError> {
+        Self::checked(degree, moduli, special, None)
+    }
+
+    fn checked(
+        degree: usize,
+        moduli: &[u64],
+        special: Option<u64>,
+        set: Option<ParameterSet>,
+    ) -> Result<Self, BfvError> {
         if moduli.is_empty() {
             return Err(BfvError::Modulus { modulus: 0, degree });
         }
@@ -180,7 +190,13 @@ impl Parameters {
         let mut switching = shorter.collect::<Result<Vec<_>, _>>()?;
         switching.extend(special.map(|_| extended.clone()));
         let auxiliary = OnceLock::new();
-        Ok(Self { inner: Arc::new(Inner { extended, limbs, switching, auxiliary }) })
+        Ok(Self { inner: Arc::new(Inner { set, extended, limbs, switching, auxiliary }) })
+    }
+
+    /// The set whose parameters these are, if they are a set's.
+    #[must_use]
+    pub fn set(&self) -> Option<ParameterSet> {
+        self.inner.set
     }
 
     /// The ring degree `N`.
@@ -334,11 +350,12 @@ mod tests {
             (LPrime, 32768, 16, 800.0),
         ] {
             let parameters = set.parameters().unwrap();
+            assert_eq!(parameters.set(), Some(set));
             assert_eq!(parameters.degree(), degree);
             assert_eq!(parameters.limbs(), limbs);
             assert!((parameters.log2_modulus(limbs) - bits).abs() < 1e-3);
         }
-        assert_eq!(small().degree(), 2048);
+        assert_eq!((small().set(), small().degree()), (None, 2048));
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Ring, Share, parallel};
-use lanner_step::{Convolution, Sets, receive_keys, send_keys};
+use lanner_step::{Client, Convolution, Server, Sets, Step};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
-use crate::common::{Party as End, edge_share, rng, run, signed, split};
+use crate::common::{
+    Party as End, bytes, edge_share, inputs, keys_alone, rng, run, share, signed, split, unknown,
+};
 
 struct Outcome {
     off: Vec<i64>,
@@ -32,8 +34,8 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
     // As on two cores, whatever the machine.
     parallel::set_threads(2);
     let sets = Sets::new().unwrap();
-    let (_, scheme) = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
-    let parameters = scheme.parameters().clone();
+    let (set, scheme) = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
+    let set_up = keys_alone(set, []);
     let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
     let ring = Ring::Pow2(bits);
     let outputs = shape.outputs().unwrap();
@@ -43,32 +45,28 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
     let server_input = edge_share(ring, input.len(), &mut rng(seed + 3));
     let client_input = split(ring, &input, &server_input);
     let mut channels = End::pair();
-    let bytes = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
     let client_layer = ClientLayer::new(scheme.clone()).unwrap();
     let server_layer = ServerLayer::new(scheme, &weights, &bias).unwrap();
     let (client, server) = run(
         &mut channels,
         |end| {
-            let rng = &mut rng(seed + 4);
-            let key = send_keys(end, &parameters, &[], rng).unwrap();
-            let request = client_layer.request(end, &key, rng).unwrap();
-            let material = client_layer.receive(end, &key, request).unwrap();
-            let before = bytes(end);
-            let share = client_layer.online(end, material, &client_input).unwrap();
-            assert_eq!(bytes(end) - before, online.client_bytes());
-            share
+            let mut client = Client::set_up(end, &set_up, rng(seed + 4)).unwrap();
+            let request = client_layer.request(end, &mut client).unwrap();
+            let (material, _) = client_layer.prepare(end, &mut client, request, &unknown(1)).unwrap();
+            let before = bytes(&end.sent);
+            let made = client_layer.online(end, material, &inputs(&[&client_input])).unwrap();
+            assert_eq!(bytes(&end.sent) - before, online.client_bytes());
+            share(made)
         },
         |end| {
-            let rng = &mut rng(seed + 5);
-            let key = receive_keys(end, &parameters, &[]).unwrap().public;
-            let material = server_layer.prepare(end, &key, rng).unwrap();
-            assert_eq!(bytes(end), offline.answer.server_bytes());
-            let known = material.share().values().to_vec();
-            let before = bytes(end);
-            let share = server_layer.online(end, material, &server_input).unwrap();
-            assert_eq!(bytes(end) - before, online.server_bytes());
-            assert_eq!(share.values(), known, "the server's share is known ahead");
-            share
+            let mut server = Server::set_up(end, &set_up, rng(seed + 5)).unwrap();
+            let (material, known) = server_layer.prepare(end, &mut server, (), &unknown(1)).unwrap();
+            assert_eq!(bytes(&end.sent), offline.answer.server_bytes());
+            let before = bytes(&end.sent);
+            let made = share(server_layer.online(end, material, &inputs(&[&server_input])).unwrap());
+            assert_eq!(bytes(&end.sent) - before, online.server_bytes());
+            assert_eq!(made.values(), share(known.unwrap()).values(), "the server's share is known ahead");
+            made
         },
     );
     let expected = shape.apply(&weights, &input).unwrap();

@@ -3,6 +3,8 @@
 //! multiples of `2^w / t`, which hide messages and not their noise, is found by the same test. Chi-square tests under fixed seeds, at a level
 //! of `10^-6`.
 
+use std::sync::Arc;
+
 use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
 use lanner_bfv::halves::{C0, InputModulus};
 use lanner_bfv::{
@@ -11,11 +13,11 @@ use lanner_bfv::{
 };
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Ring, Share};
-use lanner_step::{Convolution, Sets, receive_keys, send_keys};
+use lanner_step::{Client, Convolution, Sets, Step};
 use lanner_testkit::{check_bits, chi_square_limit, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Channel, Kind, pack_bits, packed_len, unpack_bits};
 
-use crate::common::{Party, rng, run, signed};
+use crate::common::{Party, inputs, keys_alone, rng, run, share, signed, unknown};
 
 /// Inputs and outputs: all coefficients of the smaller rings, a quarter of which are sent.
 const INPUTS: usize = 4;
@@ -63,9 +65,11 @@ impl Setting {
         Ring::Pow2(self.bits + self.accuracy.guard())
     }
 
-    fn answer(&self, server: Server, number: u8) -> (Answer, SecretKey) {
+    fn answer(&self, server: Server, number: u8) -> (Answer, Arc<SecretKey>) {
         let mut channels = Party::pair();
-        let (client_rng, server_rng) = (&mut rng(2 * number), &mut rng(2 * number + 1));
+        let (client_rng, server_rng) = (rng(2 * number), rng(2 * number + 1));
+        let set = self.parameters.set().unwrap();
+        let set_up = keys_alone(set, []);
         let shape = Convolution::fully_connected(INPUTS, OUTPUTS);
         let scheme =
             Scheme::new(&Stacked::try_from(&shape).unwrap(), self.bits, self.accuracy, &self.parameters)
@@ -75,20 +79,22 @@ impl Setting {
         let ((key, client), server) = run(
             &mut channels,
             |channel| {
-                let key = send_keys(channel, &self.parameters, &[], client_rng).unwrap();
-                let request = client.request(channel, &key, client_rng).unwrap();
-                let material = client.receive(channel, &key, request).unwrap();
-                let share = client.online(channel, material, &self.inputs[0]).unwrap();
-                (key, share)
+                let mut state = Client::set_up(channel, &set_up, client_rng).unwrap();
+                let request = client.request(channel, &mut state).unwrap();
+                let (material, _) = client.prepare(channel, &mut state, request, &unknown(1)).unwrap();
+                let made = client.online(channel, material, &inputs(&[&self.inputs[0]])).unwrap();
+                (state.keys.shared(set).unwrap(), share(made))
             },
             |channel| {
-                let key = receive_keys(channel, &self.parameters, &[]).unwrap().public;
+                let mut state = lanner_step::Server::set_up(channel, &set_up, server_rng).unwrap();
                 if server == Server::Layer {
                     let layer = ServerLayer::new(scheme, &self.weights, &[0; OUTPUTS]).unwrap();
-                    let material = layer.prepare(channel, &key, server_rng).unwrap();
-                    return layer.online(channel, material, &self.inputs[1]).unwrap().values().to_vec();
+                    let (material, _) = layer.prepare(channel, &mut state, (), &unknown(1)).unwrap();
+                    let made = layer.online(channel, material, &inputs(&[&self.inputs[1]])).unwrap();
+                    return share(made).values().to_vec();
                 }
-                self.serve(channel, &key, &half, server == Server::CoarseMasks, server_rng)
+                let key = &state.keys.get(set).unwrap().public;
+                self.serve(channel, key, &half, server == Server::CoarseMasks, &mut state.rng)
             },
         );
         let sent = |kind| channels.1.sent_of(kind).concat();

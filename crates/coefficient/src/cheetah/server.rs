@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
-use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
+use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor};
 use lanner_primitives::{Prg, Share, parallel};
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{LayerWeights, ProtocolError, Result, WeightForm, in_turns, kind};
+use lanner_step::{
+    Inputs, LayerWeights, ProtocolError, Result, Server, Step, Value, WeightForm, in_turns, kind,
+};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
-use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::client::{coefficients, scatter};
@@ -38,19 +39,6 @@ pub(super) enum Filters {
 pub struct ServerMaterial {
     sealings: Vec<PhaseSealing>,
     share: Share,
-}
-
-impl ServerMaterial {
-    /// The server's share of the outputs, which is known before the input is.
-    #[must_use]
-    pub fn share(&self) -> &Share {
-        &self.share
-    }
-
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        self.sealings.iter().for_each(|sealing| sealing.encode(writer));
-        write_share(&self.share, writer);
-    }
 }
 
 impl ServerLayer {
@@ -92,24 +80,7 @@ impl ServerLayer {
         &self.scheme
     }
 
-    /// Offline: receives the second halves of the inputs, and sends those of the outputs.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        key: &PublicKey,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial> {
-        let announced = self.receive_seeds(channel)?;
-        self.answer_seeds(channel, key, &announced, rng)
-    }
-
-    /// The first half of [`Self::prepare`]: receives the second halves of the inputs.
-    ///
-    /// # Errors
-    /// As [`Self::prepare`].
+    /// Offline: receives the second halves of the inputs.
     pub(crate) fn receive_seeds(&self, channel: &mut dyn Channel) -> Result<Vec<Ciphertext>> {
         // C -> S: seeds of c1
         let seeds = channel.receive(kind::LINEAR_SEEDS, self.inputs.len() * C1::ENCODED_LEN)?;
@@ -117,23 +88,20 @@ impl ServerLayer {
         parallel::map(seeds.chunks(C1::ENCODED_LEN), expand).into_iter().collect()
     }
 
-    /// The second half of [`Self::prepare`]: sends the second halves of the outputs.
-    ///
-    /// # Errors
-    /// As [`Self::prepare`].
+    /// Offline: sends the second halves of the outputs.
     pub(crate) fn answer_seeds(
         &self,
         channel: &mut dyn Channel,
-        key: &PublicKey,
+        server: &mut Server,
         announced: &[Ciphertext],
-        rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial> {
+        let key = &server.keys.of(&self.scheme.parameters)?.public;
         let Scheme { modulus, norm, noise, .. } = &self.scheme;
         let mut values = Zeroizing::new(self.bias.values().to_vec());
         let ring = self.bias.ring();
         let mut sealings = Vec::with_capacity(self.outputs.len());
         for numbers in in_turns(self.outputs.len()) {
-            let seeds = parallel::seeds(numbers.len(), rng);
+            let seeds = parallel::seeds(numbers.len(), &mut server.rng);
             let tasks = numbers.clone().zip(seeds.iter());
             let made = parallel::map(tasks, |(number, seed)| {
                 let evaluated = self.evaluate(number, announced, |inputs, factors| {
@@ -157,32 +125,7 @@ impl ServerLayer {
         Ok(ServerMaterial { sealings, share: Share::new(ring, std::mem::take(&mut values))? })
     }
 
-    /// Reads what [`ServerMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
-        let Scheme { modulus, noise, .. } = &self.scheme;
-        let sealing = |wanted: &Vec<Place>| PhaseSealing::decode(modulus, *noise, wanted.len(), reader);
-        let sealings = self.outputs.iter().map(sealing).collect::<Result<_, _>>().map_err(undecodable)?;
-        Ok(ServerMaterial { sealings, share: read_share(reader, self.bias.ring(), self.bias.len())? })
-    }
-
-    /// Online: this party's share of the outputs, in [`Scheme::ring`].
-    ///
-    /// # Errors
-    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        share: &Share,
-    ) -> Result<Share> {
-        let inputs = self.receive_inputs(channel, share)?;
-        self.answer_inputs(channel, material, &inputs)
-    }
-
-    /// The first half of [`Self::online`]: receives the inputs, and adds this party's share of them.
-    ///
-    /// # Errors
-    /// As [`Self::online`].
+    /// Receives the inputs, and adds this party's share of them.
     pub(crate) fn receive_inputs(&self, channel: &mut dyn Channel, share: &Share) -> Result<Vec<C0>> {
         let Scheme { parameters, inputs: form, .. } = &self.scheme;
         self.scheme.check_input(share)?;
@@ -202,10 +145,7 @@ impl ServerLayer {
         Ok(inputs)
     }
 
-    /// The second half of [`Self::online`]: sends the outputs.
-    ///
-    /// # Errors
-    /// As [`Self::online`].
+    /// Sends the outputs.
     pub(crate) fn answer_inputs(
         &self,
         channel: &mut dyn Channel,
@@ -248,6 +188,45 @@ impl ServerLayer {
                 product(inputs, &factors(&self.scheme, of_bundle, |weight| weights[weight])?)?
             }
         })
+    }
+}
+
+impl Step<Server> for ServerLayer {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>)> {
+        let announced = self.receive_seeds(channel)?;
+        let material = self.answer_seeds(channel, server, &announced)?;
+        let share = material.share.clone();
+        Ok((material, Some(Value::Shared(share))))
+    }
+
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.sealings.iter().for_each(|sealing| sealing.encode(writer));
+        write_share(&material.share, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let Scheme { modulus, noise, .. } = &self.scheme;
+        let sealing = |wanted: &Vec<Place>| PhaseSealing::decode(modulus, *noise, wanted.len(), reader);
+        let sealings = self.outputs.iter().map(sealing).collect::<Result<_, _>>().map_err(undecodable)?;
+        Ok(ServerMaterial { sealings, share: read_share(reader, self.bias.ring(), self.bias.len())? })
+    }
+
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
+        let inputs = self.receive_inputs(channel, inputs.share()?)?;
+        self.answer_inputs(channel, material, &inputs).map(Value::Shared)
     }
 }
 

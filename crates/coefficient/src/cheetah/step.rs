@@ -2,22 +2,16 @@
 
 use lanner_bfv::{CoefficientFactor, ParameterSet};
 use lanner_primitives::Ring;
-use lanner_step::encoding::undecodable;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, Result, Samples, Server, Sets, Shared, Spec, Step, StepCost, Value, ValueType, WORD,
-    WeightForm, Weights, Work, limb,
+    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory, ModelParts,
+    Needs, Result, Samples, Server, Sets, Shared, Spec, StepCost, ValueType, WORD, WeightForm, Weights, Work,
+    limb,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::price::whole;
 use super::server::Filters;
-use super::{
-    Accuracy, ClientLayer, ClientMaterial, ClientRequest, Packing, Scheme, ServerLayer, ServerMaterial,
-    Stacked,
-};
-use crate::OfSet;
+use super::{Accuracy, ClientLayer, Packing, Scheme, ServerLayer, Stacked};
 
 /// A linear layer over `Z_2^bits`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,75 +171,11 @@ impl Built for BuiltLinear {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(OfSet { set: self.spec.set, layer: self.client_layer()? }))
+        Ok(Box::new(self.client_layer()?))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let weights = model.weights(node, self.scheme.packing().shape().outputs()?)?;
-        Ok(Box::new(OfSet { set: self.spec.set, layer: self.server_layer(&weights, model.shared())? }))
-    }
-}
-
-impl Step<Client> for OfSet<ClientLayer> {
-    type Request = ClientRequest;
-    type Material = ClientMaterial;
-
-    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
-        self.layer.request(channel, client.keys.get(self.set)?, &mut client.rng)
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-        request: ClientRequest,
-        _: &Inputs,
-    ) -> Result<(ClientMaterial, Option<Value>)> {
-        Ok((self.layer.receive(channel, client.keys.get(self.set)?, request)?, None))
-    }
-
-    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
-        self.layer.decode(reader).map_err(undecodable)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
-    }
-}
-
-impl Step<Server> for OfSet<ServerLayer> {
-    type Request = ();
-    type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
-        let material = self.layer.prepare(channel, &server.keys.get(self.set)?.public, &mut server.rng)?;
-        let share = material.share().clone();
-        Ok((material, Some(Value::Shared(share))))
-    }
-
-    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
-        self.layer.decode(reader)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
+        Ok(Box::new(self.server_layer(&weights, model.shared())?))
     }
 }

@@ -1,15 +1,15 @@
 //! Linear layers: keys, ciphertexts and what comes back. What its key opens is in `phases`.
 
-use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
+use lanner_bfv::{ParameterSet, Parameters};
 use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_coefficient::delphi;
 use lanner_packed::gazelle;
 use lanner_packed::gazelle::packing::Packing;
-use lanner_primitives::{Prg, Ring};
-use lanner_step::{Convolution, Sets, galois_element, receive_keys, send_keys};
+use lanner_primitives::Ring;
+use lanner_step::{Client, Convolution, Server, SetUp, Sets, Step};
 use lanner_testkit::{Domain, Domains, Transcript};
 
-use crate::common::{Party as End, rng, run};
+use crate::common::{Party as End, inputs, keys_alone, rng, run, unknown};
 use crate::transcripts::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
 
 const P: u64 = 1_032_193;
@@ -21,86 +21,59 @@ fn shape() -> Convolution {
     Convolution::fully_connected(INPUTS, OUTPUTS)
 }
 
-/// A session of a layer by coefficients, with what each party does behind the keys.
-fn by_coefficients(
+/// A session of a layer on both parties' shares.
+fn session(
     number: u8,
-    client: impl FnOnce(&mut End, &SecretKey, &mut Prg) + Send,
-    server: impl FnOnce(&mut End, &PublicKey, &mut Prg) + Send,
+    set_up: &SetUp,
+    (client, server): (impl Step<Client>, impl Step<Server>),
+    shares: Shares,
+    ring: Ring,
 ) -> Transcript {
-    let parameters = scheme().parameters().clone();
     let mut channels = End::pair();
     run(
         &mut channels,
         |channel| {
-            let rng = &mut rng(2 * number);
-            let key = send_keys(channel, &parameters, &[], rng).unwrap();
-            client(channel, &key, rng);
+            let mut state = Client::set_up(channel, set_up, rng(2 * number)).unwrap();
+            let request = client.request(channel, &mut state).unwrap();
+            let (material, _) = client.prepare(channel, &mut state, request, &unknown(1)).unwrap();
+            client.online(channel, material, &inputs(&[&shares.client.share(ring, INPUTS)])).unwrap();
         },
         |channel| {
-            let key = receive_keys(channel, &parameters, &[]).unwrap().public;
-            server(channel, &key, &mut rng(2 * number + 1));
+            let mut state = Server::set_up(channel, set_up, rng(2 * number + 1)).unwrap();
+            let request = server.request(channel, &mut state).unwrap();
+            let (material, _) = server.prepare(channel, &mut state, request, &unknown(1)).unwrap();
+            server.online(channel, material, &inputs(&[&shares.server.share(ring, INPUTS)])).unwrap();
         },
     );
     transcript(&channels)
 }
 
-/// By coefficients, with the largest weights, of the layers of a protocol.
-macro_rules! layers {
-    ($protocol:ident, $number:expr, $shares:expr) => {{
-        let ring = Ring::Pow2(BITS);
-        let client = $protocol::ClientLayer::new(scheme()).unwrap();
-        let server = $protocol::ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
-        by_coefficients(
-            $number,
-            |channel, key, rng| {
-                let request = client.request(channel, key, rng).unwrap();
-                let material = client.receive(channel, key, request).unwrap();
-                client.online(channel, material, &$shares.client.share(ring, INPUTS)).unwrap();
-            },
-            |channel, key, rng| {
-                let material = server.prepare(channel, key, rng).unwrap();
-                server.online(channel, material, &$shares.server.share(ring, INPUTS)).unwrap();
-            },
-        )
-    }};
-}
+/// The largest weights of a layer by coefficients.
+const LARGEST: [i64; INPUTS * OUTPUTS] = [2047; INPUTS * OUTPUTS];
 
 /// By coefficients.
 fn coefficients(number: u8, shares: Shares) -> Transcript {
-    layers!(cheetah, number, shares)
+    let server = cheetah::ServerLayer::new(scheme(), &LARGEST, &[0; OUTPUTS]).unwrap();
+    let layers = (cheetah::ClientLayer::new(scheme()).unwrap(), server);
+    session(number, &keys_alone(ParameterSet::A1, []), layers, shares, Ring::Pow2(BITS))
 }
 
 /// By coefficients ahead of time, and in the clear on a difference.
 pub fn split(number: u8, shares: Shares) -> Transcript {
-    layers!(delphi, number, shares)
+    let server = delphi::ServerLayer::new(scheme(), &LARGEST, &[0; OUTPUTS]).unwrap();
+    let layers = (delphi::ClientLayer::new(scheme()).unwrap(), server);
+    session(number, &keys_alone(ParameterSet::A1, []), layers, shares, Ring::Pow2(BITS))
 }
 
 /// By rotations, with the largest weights.
 fn rotations(number: u8, shares: Shares) -> Transcript {
-    let (ring, parameters) = (Ring::Prime(P), gazelle::parameters().unwrap());
+    let parameters = gazelle::parameters().unwrap();
     let packing = Packing::new(&shape(), parameters.degree(), 1).unwrap();
-    let element = |rotation| galois_element(rotation, parameters.degree()).unwrap().into();
-    let elements: Vec<_> = packing.keys().into_iter().map(element).collect();
+    let set_up = keys_alone(ParameterSet::B, [&packing]);
     let client = gazelle::ClientLayer::new(&packing, &parameters, P).unwrap();
     let weights = vec![(P as i64 - 1) / 2; INPUTS * OUTPUTS];
     let server = gazelle::ServerLayer::new(packing, &parameters, P, &weights, &[0; OUTPUTS]).unwrap();
-    let mut channels = End::pair();
-    run(
-        &mut channels,
-        |channel| {
-            let rng = &mut rng(2 * number);
-            let key = send_keys(channel, &parameters, &elements, rng).unwrap();
-            let request = client.request(channel, &key, rng).unwrap();
-            let material = client.receive(channel, &key, request).unwrap();
-            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
-        },
-        |channel| {
-            let keys = receive_keys(channel, &parameters, &elements).unwrap();
-            let material = server.offline(channel, &keys, &mut rng(2 * number + 1)).unwrap();
-            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
-        },
-    );
-    transcript(&channels)
+    session(number, &set_up, (client, server), shares, Ring::Prime(P))
 }
 
 const BITS: u32 = 24;
