@@ -186,15 +186,16 @@ def _batch_axis(
     """The axis of samples: the first one, or of states of recurrent layers the one that has the batch's name, or 1."""
     if not sizes:
         return None
-    if sizes[0] in (None, 1):
-        return 0
-    if alone:
-        return None
     sides = info.type.tensor_type.shape.dim
     batches = {
         entry.type.tensor_type.shape.dim[0].dim_param for entry in graph.input if entry.type.tensor_type.shape.dim
     } - {""}
     named = [axis for axis, side in enumerate(sides) if side.dim_param in batches]
+    # A first side of 1 is that of the directions where the samples' name stands elsewhere.
+    if sizes[0] is None or (sizes[0] == 1 and not named):
+        return 0
+    if alone and sizes[0] != 1:
+        return None
     ones = [axis for axis, size in enumerate(sizes) if size == 1 or (size is None and axis == 1)]
     return next(iter([*named, *ones]), None)
 
