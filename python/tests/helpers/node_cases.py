@@ -29,7 +29,7 @@ BATCHED = {
     *("Conv", "Gemm", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "Flatten"),
     *("ConvTranspose", "GlobalMaxPool", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth"),
     *("ArgMax", "LSTM", "GRU", "RNN"),
-    *("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization", "LpPool"),
+    *("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization", "LpPool", "LRN"),
 }
 
 #: These have the steps of sequences in front of the batch, but for layout 1.

@@ -1,5 +1,7 @@
 //! Operators without weights: each item as a node, and the rescales and factors between them.
 
+use std::collections::BTreeSet;
+
 use lanner_network::elementwise::FixedClip;
 use lanner_network::{
     Bound, CompileError, Evidence, FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR, grid, rounding_constant,
@@ -40,7 +42,14 @@ impl Builder<'_> {
     /// Constants at the scale of what they are added to.
     fn add_bias(&mut self, index: usize, node: usize, x: Placed) -> Result<Placed, Stop> {
         let constants = lanner_graph::pass::values_of(self.source.draft, node)?;
-        let integer = |b: &f32| (f64::from(*b) / x.scale).round_ties_even() as i128;
+        let compared = self.is_compared_alone(index + 1);
+        let integer = |b: &f32| {
+            let exact = f64::from(*b) / x.scale;
+            let nearest = exact.round_ties_even();
+            // Of integers, those above a threshold between two are those from the upper one on.
+            let is_between = compared && (exact - nearest).abs() > exact.abs() * f64::from(f32::EPSILON);
+            (if is_between { exact.ceil() } else { nearest }) as i128
+        };
         let bias: Vec<i128> = constants.iter().map(integer).collect();
         let largest = bias.iter().map(|b| b.unsigned_abs()).max().unwrap_or(0);
         let (bits, item) = (u128::BITS - largest.leading_zeros(), &self.source.items[index]);
@@ -50,6 +59,21 @@ impl Builder<'_> {
         }
         self.weights.insert(self.nodes.len(), LinearWeights::bias_alone(bias));
         self.add(index + 1, &item.name, FixedOp::Bias { bits }, &[x.value], x.scale)
+    }
+
+    /// Whether a value is compared, where its elements are moved at most, and serves nothing else.
+    fn is_compared_alone(&self, value: usize) -> bool {
+        let mut moved = BTreeSet::from([value]);
+        while let Some(value) = moved.pop_first() {
+            let users = &self.structure.users[value];
+            let action = |user: &usize| &self.source.items[*user].action;
+            if users.is_empty() || !users.iter().all(|user| action(user).is_move() || action(user).compares())
+            {
+                return false;
+            }
+            moved.extend(users.iter().filter(|user| action(user).is_move()).map(|user| user + 1));
+        }
+        true
     }
 
     /// A product of two values, of all their bits.
