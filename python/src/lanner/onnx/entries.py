@@ -22,6 +22,7 @@ from lanner.onnx.node import Node
 from lanner.onnx.number_types import INTEGERS, is_mask
 from lanner.onnx.opaque import InferredShapes
 from lanner.onnx.trees.table import Table, leads_to_trees, table_of
+from lanner.onnx.whole import ARITHMETIC, OF_NUMBERS
 from lanner.stated_columns import check_stated
 
 #: The name of the vector that several inputs are parts of.
@@ -311,10 +312,10 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
         if not whole.intersection(node.input) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
             continue
         # What is narrower, or has no sign, would wrap where sums leave its type.
-        wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in _ARITHMETIC
-        if wraps or node.op_type not in (*_OF_NUMBERS, *_ARITHMETIC) or node.domain not in ("", "ai.onnx"):
+        wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in ARITHMETIC
+        if wraps or node.op_type not in (*OF_NUMBERS, *ARITHMETIC) or node.domain not in ("", "ai.onnx"):
             raise _of_another_type(info, graph, node)
-        if node.op_type in _ARITHMETIC or grown.intersection(node.input):
+        if node.op_type in ARITHMETIC or grown.intersection(node.input):
             grown.update(node.output)
         if node.op_type == "Cast":
             _check_holds(node, info.type.tensor_type.elem_type, grown=bool(grown.intersection(node.input)))
@@ -337,14 +338,6 @@ def _check_holds(cast: onnx.NodeProto, kind: int, *, grown: bool) -> None:
         )
 
 
-#: Operators that make of whole numbers what they make of the same numbers as floats.
-_OF_NUMBERS = frozenset(
-    (
-        *("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Split", "Concat"),
-        *("Expand", "Tile", "Pad", "Cast", "Min", "Max", "Clip", "Relu", "ReduceMax", "ReduceMin", "ArgMax"),
-    )
-)
-_ARITHMETIC = frozenset(("Add", "Sub", "Mul", "Neg", "Abs", "ReduceSum", "MatMul", "Gemm"))
 _WIDE = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 
 

@@ -28,7 +28,7 @@ from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
 from lanner.onnx.hiding import hides
 from lanner.onnx.infinite import Origins
-from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves
+from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves, truth
 from lanner.onnx.node import Node, NotFiniteError
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_ends
@@ -42,6 +42,7 @@ from lanner.onnx.trees.lower import OPERATORS, check_split, lower_trees
 from lanner.onnx.trees.split import split_trees
 from lanner.onnx.trees.table import Table
 from lanner.onnx.unknown import check_embedding, unknown
+from lanner.onnx.whole import casts_to_integers, keeps_whole, leaves_integers, makes_truths
 
 #: How far below 0 a private mask is where nothing is known of the scores that it is added to.
 _BOUND = 64.0
@@ -267,6 +268,7 @@ class _Walk:
         self._refusals = refusals
         self._made: dict[tuple[str, float | None], Wire | Opaque] = {}
         self.masked: list[str] = []
+        self._whole: set[str] = set()
         self._frame = frame
         self._shapes = InferredShapes(proto)
         self._shown: set[str] = set()
@@ -341,17 +343,29 @@ class _Walk:
         inputs = [self._materialised(name, value, bound) for name, value in zip(proto.input, given, strict=True)]
         node = Node(proto, [None if isinstance(value, Opaque) else value for value in inputs])
         blind = any(isinstance(value, Opaque) for value in inputs)
+        whole = any(map(self._holds_integers, proto.input, given)) and not all(map(_is_known, inputs))
         if blind and follows_from_shapes(node.operator, inputs):
             self.values.update({name: Opaque(of_shapes=True) for name in proto.output if name})
             return
-        compute = _unseen if blind else self._computed
+        compute = self._computed
+        if blind or (whole and not keeps_whole(proto)):
+            compute = _unseen if blind else _rounded
         outcome, values = self._refusals.attempt(partial(compute, node), node) or (Outcome.REFUSED, {})
         if outcome in (Outcome.REFUSED, Outcome.UNCHECKED):
             values = {name: self._shapes.stand_in(name) for name in proto.output if name}
+        elif makes_truths(proto):
+            values = {name: _as_truth(value) for name, value in values.items()}
+        elif (whole or casts_to_integers(proto)) and not leaves_integers(proto):
+            self._whole.update(values)
         self.values.update(values)
         if outcome is not Outcome.CONSTANT:
             outputs = [shape_of(self.values.get(name)) for name in proto.output]
             self.steps.append(Step(node, outcome, [shape_of(value) for value in inputs], outputs))
+
+    def _holds_integers(self, name: str, value: object) -> bool:
+        """Whether a tensor that depends on the input is of integers in the file."""
+        held = value.table if isinstance(value, Indices) else value.pair if isinstance(value, Bits) else None
+        return name in self._whole or (held is not None and held.dtype.kind in "iu")
 
     def _open(self, proto: onnx.NodeProto) -> None:
         """Lower the body of a branch or a loop in its place."""
@@ -530,6 +544,22 @@ def _lowering_of(node: Node) -> Lowering:
     if lowering is None:
         raise unknown(node)
     return lowering
+
+
+def _is_known(value: object) -> bool:
+    return value is None or isinstance(value, np.ndarray)
+
+
+def _as_truth(value: object) -> object:
+    """Truth values of the network, of which what follows from them alone is computed for both when compiling."""
+    return truth(value) if isinstance(value, Wire) and not any(value.merged) else value
+
+
+def _rounded(node: Node) -> tuple[Outcome, dict[str, Any]]:
+    """Refuse what does not compute with integers as with the same numbers as floats."""
+    _lowering_of(node)
+    what = "is of integers that depend on the input, which it may round"
+    raise node.unsupported("an input", what, "cast them to floats before")
 
 
 def _unseen(node: Node) -> tuple[Outcome, dict[str, Any]]:
