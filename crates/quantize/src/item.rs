@@ -76,11 +76,6 @@ impl Action<'_> {
         self.choosing().is_some_and(Elementwise::compares)
     }
 
-    /// Whether it moves elements, and changes none.
-    pub(super) const fn is_move(&self) -> bool {
-        matches!(self, Self::Move(_))
-    }
-
     /// Whether its output's scale does not follow from its input's, and its ring may be any.
     pub(super) fn chooses_scale(&self) -> bool {
         self.choosing().is_some()

@@ -55,7 +55,7 @@ impl Source<'_> {
     }
 
     /// The unit that gives a value which may have any the bits that are wanted of it where its ways end.
-    fn free_unit(&self, structure: &Structure, value: usize) -> f64 {
+    pub(super) fn free_unit(&self, structure: &Structure, value: usize) -> f64 {
         let units = ends(self.items, structure, value).into_iter().map(|end| {
             let levels = self.levels(structure, end.value) * end.growth.sqrt();
             self.range(end.value).width() / (levels * end.unit)
