@@ -90,7 +90,7 @@ def lower_hard_swish(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("ThresholdedRelu")
 def lower_thresholded_relu(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``ThresholdedRelu``: x where it is above alpha, else 0, which is ``Relu`` for 0; the result has x's shape."""
+    """Lower ``ThresholdedRelu``: x where it is above alpha, else 0; the result has x's shape."""
     x, alpha = node.wire(0), float(node.attr("alpha", 1.0))
     return graph.multiply(graph.step(graph.shift(x, -alpha)), x) if alpha else graph.relu(x)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.chosen import chosen_by
+from lanner.onnx.chosen import chosen_by, is_bounded
 from lanner.onnx.node import Node
 from lanner.onnx.operands import add_term, aligned
 from lanner.onnx.registry import lowers
@@ -27,9 +27,15 @@ def lower_where(node: Node, graph: GraphBuilder) -> Wire:
     multiplied by 0 there. By a secret condition it is one product, or the maximum or the bent line that it is.
     """
     if isinstance(node.inputs[0], Wire):
-        shape, constants = aligned(node)
+        shape, constants = aligned(node, unbounded=True)
         known = iter(constants)
         first, second = (value if isinstance(value, Wire) else next(known) for value in node.inputs[1:])
+        for index, value in enumerate((first, second), 1):
+            if isinstance(value, np.ndarray) and np.isnan(value).any():
+                raise node.not_finite(index)
+            if not is_bounded(value):
+                what = "holds a number that hides what it replaces, which only a Softmax may read"
+                raise node.unsupported(f"input {index}", what, "export the model with a number of its own size")
         return chosen_by(graph, node.inputs[0], first, second, shape)
     shape, (condition, *constants) = aligned(node, unbounded=True)
     secrets = [broadcast(graph, value, shape) for value in node.inputs if isinstance(value, Wire)]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from lanner.onnx.bends import bend
 from lanner.onnx.bounds import at_least, at_most
-from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.comparison import Compared, Side
+from lanner.onnx.builder import UNBOUNDED, GraphBuilder, Wire
+from lanner.onnx.comparison import Compared, Side, is_computed
 from lanner.onnx.lookup import Bits
 from lanner.onnx.number_types import MASKING
 from lanner.onnx.selection import broadcast
@@ -45,9 +45,17 @@ def choose(graph: GraphBuilder, given: Sequence[object], bound: Callable[[float]
     for hidden, kept, where in ((first, second, holds), (second, first, ~holds)):
         if not (isinstance(hidden, np.ndarray) and isinstance(kept, Wire) and bool((hidden <= -MASKING).all())):
             continue
-        if (least := bound(float(hidden.max()))) is not None:
+        if (least := bound(float(hidden.max()))) is None:
+            continue
+        if is_computed(graph, bits.source):
+            # Where all of a row are hidden they are alike.
+            far = np.full_like(hidden, -least)
+            first, second = (far if side is hidden else side for side in (first, second))
+        else:
             mask = Bits(bits.source, np.where(where, -np.inf, 0.0)).materialised(graph, least)
             return graph.add(broadcast(graph, kept, shape), broadcast(graph, mask, shape))
+    if not is_bounded(first) or not is_bounded(second):
+        return None
     condition = Bits(bits.source, holds.astype(np.float32)).materialised(graph)
     return chosen_by(graph, condition, first, second, shape)
 
@@ -59,12 +67,18 @@ def chosen_by(graph: GraphBuilder, condition: Wire, first: _Value, second: _Valu
         return bent
     chosen = broadcast(graph, condition, shape)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return _sum(graph, graph.multiply_constant(chosen, (first - second).astype(np.float32)), second, shape)
+        apart = first.astype(np.float32) - second.astype(np.float32)
+        return _sum(graph, graph.multiply_constant(chosen, apart), second, shape)
     return _sum(graph, graph.multiply(chosen, _difference(graph, first, second, shape)), second, shape)
 
 
+def is_bounded(value: _Value) -> bool:
+    """Whether no number of a constant is so far from 0 that a network has none such."""
+    return isinstance(value, Wire) or bool((np.abs(value) < -UNBOUNDED).all())
+
+
 def _bent(graph: GraphBuilder, condition: Wire, first: _Value, second: _Value, shape: tuple[int, ...]) -> Wire | None:
-    """The maximum, the minimum or the line with one bend that a choice is whose condition compares what it chooses from."""
+    """The maximum, minimum or bent line that a choice is whose condition compares what it chooses from."""
     compared = Compared.of(graph, condition)
     if compared is None or condition.shape != shape:
         return None

@@ -5,6 +5,7 @@ All are made of the step function, 1 above 0 and 0 elsewhere, which is exact on 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,8 +18,22 @@ from lanner.onnx.operands import aligned
 from lanner.onnx.registry import lowers
 from lanner.onnx.selection import broadcast
 
+#: What compares numbers.
+ORDERS = frozenset(("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal"))
+
 #: What makes truth values.
-TRUTHS = frozenset(("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "And", "Or", "Xor", "Not"))
+TRUTHS = ORDERS | {"And", "Or", "Xor", "Not"}
+
+
+def _logit(y: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.log(y) - np.log1p(-y)
+
+
+#: Functions that always grow: the numbers that each never reaches, and what undoes it between them.
+_GROWING: dict[str, tuple[float, float, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
+    "Sigmoid": (0.0, 1.0, _logit),
+    "Tanh": (-1.0, 1.0, np.arctanh),
+}
 
 #: What is compared: a secret, or a constant.
 Side: TypeAlias = "Wire | NDArray[np.float32]"
@@ -35,6 +50,7 @@ def lower_comparison(node: Node, graph: GraphBuilder) -> Wire:
         NotFiniteError: If a constant is NaN.
     """
     _, (first, second) = _sides(node, graph)
+    first, second = _before_function(graph, first, second)
     if node.operator == "Equal":
         return negation(graph, graph.add(_above(graph, first, second), _above(graph, second, first)))
     if node.operator in ("Less", "GreaterOrEqual"):
@@ -97,6 +113,19 @@ def lower_shrink(node: Node, graph: GraphBuilder) -> Wire:
 def negation(graph: GraphBuilder, bit: Wire) -> Wire:
     """Add ``1 - bit``."""
     return graph.subtract_from(1.0, bit)
+
+
+def is_computed(graph: GraphBuilder, bit: Wire) -> bool:
+    """Whether a truth value follows from comparisons, and not from the input's own bits alone."""
+    seen, pending = set[str](), [bit]
+    while pending:
+        made = graph.made(pending.pop())
+        if made is not None and made.operator == "Step":
+            return True
+        inputs = () if made is None else made.inputs
+        pending += [wire for wire in inputs if wire.name not in seen]
+        seen.update(wire.name for wire in inputs)
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +194,19 @@ def _sides(node: Node, graph: GraphBuilder) -> tuple[tuple[int, ...], tuple[Side
     return shape, (first, second)
 
 
+def _before_function(graph: GraphBuilder, first: Side, second: Side) -> tuple[Side, Side]:
+    """The same question of what a growing function is computed of, which is exact where its values would be rounded."""
+    if isinstance(second, Wire) and not isinstance(first, Wire):
+        return _before_function(graph, second, first)[::-1]
+    made = graph.made(first) if isinstance(first, Wire) else None
+    if made is None or made.operator != "Function" or isinstance(second, Wire):
+        return first, second
+    for low, high, inverse in (_GROWING[name] for name in made.attributes if name in _GROWING):
+        if ((low < second) & (second < high)).all():
+            return made.inputs[0], inverse(second.astype(np.float64)).astype(np.float32)
+    return first, second
+
+
 def _above(graph: GraphBuilder, first: Side, second: Side) -> Wire:
     """Add 1 where the first is above the second, else 0."""
     if isinstance(first, Wire) and isinstance(second, Wire):
@@ -182,7 +224,7 @@ def _above(graph: GraphBuilder, first: Side, second: Side) -> Wire:
 
 
 def _terms(value: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """What is added to a value before its sign is asked for, and where that is certain: 1 above 0, -1 below; None nowhere."""
+    """What is added to a value before its sign is asked for, and where that is certain: 1 or -1; None nowhere."""
     beyond = _is_beyond(value)
     certain = np.where(beyond, np.sign(value), np.float32(0.0)).astype(np.float32)
     return np.where(beyond, np.float32(0.0), value).astype(np.float32), certain if beyond.any() else None

@@ -77,9 +77,7 @@ def _by_taps(
 _SIDES = {2: ("length",), 3: ("height", "width"), 4: ("depth", "height", "width")}
 
 
-def read_kernel(
-    node: Node, channels: tuple[str, str]
-) -> tuple[Wire, NDArray[np.float32], NDArray[np.float32] | None]:
+def read_kernel(node: Node, channels: tuple[str, str]) -> tuple[Wire, NDArray[np.float32], NDArray[np.float32] | None]:
     """The input, the weights and the bias of a convolution of one axis, two or three; weights begin with such channels.
 
     Raises:

@@ -15,6 +15,7 @@ from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.named import NamedInput, factor_for, parts_of
 from lanner.onnx.bodies import names_read
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.comparison import TRUTHS
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.frame import Frame, open_sizes
 from lanner.onnx.lookup import Embedded, Lookup, of_input
@@ -38,6 +39,9 @@ _DATATYPES: dict[int, str] = {
 _QUESTIONS = frozenset(
     ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "And", "Or", "Xor", "Where", "Sign")
 )
+
+#: What asks which of two numbers is larger.
+_ORDERS = frozenset(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
 
 #: Operators behind which an element is still a function of the one in front.
 _MOVERS = frozenset(("Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Slice", "Transpose"))
@@ -103,7 +107,10 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     largest = frame.largest.get(info.name, frame.largest.get("") if alone else None)
     choices = None
     if kind != onnx.TensorProto.FLOAT:
-        choices = _choices(info.name, proto, largest or 0.0, kind == onnx.TensorProto.BOOL)
+        given = frame.arrays.get(info.name, frame.arrays.get("") if alone else None)
+        of_truth = kind == onnx.TensorProto.BOOL
+        if of_truth or given is None or not given.size or given.min() >= 0:
+            choices = _choices(info.name, proto, largest or 0.0, of_truth)
         if choices is None:
             _check_whole(info, proto.graph)
     looked_up = choices is not None and choices > 2
@@ -251,8 +258,13 @@ def _choices(name: str, proto: onnx.ModelProto, largest: float, of_truth: bool) 
     if of_truth or (largest <= 1 and is_mask(name, proto.graph)):
         return 2
     constants = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
-    rows, asked = set[int](), set[int]()
+    rows, asked, questions = set[int](), set[int](), set[bool]()
     for node, read, same in _readers(name, proto.graph):
+        if _orders(node, constants):
+            # Numbers, of which each place has a threshold of its own.
+            return None
+        if same and node.op_type not in _MOVERS:
+            questions.add(node.op_type in _ORDERS and any(each in constants for each in node.input))
         found = rows if same else asked
         if node.op_type == "Gather":
             found |= _rows_of_table(node, proto)
@@ -262,6 +274,9 @@ def _choices(name: str, proto: onnx.ModelProto, largest: float, of_truth: bool) 
             asked |= {2, *_compared(node, constants)}
     if rows or not asked:
         return min(rows, default=None)
+    if questions == {True}:
+        # One comparison costs less than a row for each choice.
+        return None
     return max(*asked, int(largest) + 1)
 
 
@@ -278,6 +293,12 @@ def _readers(name: str, graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto
                 kept = same and node.op_type in _MOVERS and not _casts_to_truth(node)
                 pending += [(output, kept) for output in node.output if output not in seen]
                 seen.update(node.output)
+
+
+def _orders(node: onnx.NodeProto, held: Mapping[str, onnx.TensorProto]) -> bool:
+    """Whether a node asks which elements are above or below several constants."""
+    sizes = [int(np.prod(held[name].dims)) for name in node.input if name in held]
+    return node.op_type in _ORDERS and max(sizes, default=1) > 1
 
 
 def _rows_of_table(node: onnx.NodeProto, proto: onnx.ModelProto) -> set[int]:
@@ -309,7 +330,10 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     """
     whole, grown = {info.name}, set[str]()
     for node in graph.node:
-        if not whole.intersection(node.input) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
+        read = whole.intersection(node.input)
+        if not read or node.op_type in ("Shape", "Size", *TRUTHS) or _casts_to_float(node) or _casts_to_truth(node):
+            continue
+        if node.op_type == "Where" and read == {node.input[0]}:
             continue
         # What is narrower, or has no sign, would wrap where sums leave its type.
         wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in ARITHMETIC

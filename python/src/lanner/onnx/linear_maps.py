@@ -14,7 +14,7 @@ from lanner.onnx.gemm import grouped
 from lanner.onnx.matrices import inverse
 from lanner.onnx.selection import pick
 
-#: The largest denominator of weights, of all axes together, that each party multiplies its share by in place of a layer.
+#: The largest denominator of weights, of all axes together, that parties multiply shares by in place of a layer.
 _LARGEST = 64
 
 #: How far a weight may be from a fraction: what is left of it in float32.

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from lanner.onnx.bodies import names_read
 from lanner.onnx.contents import all_graphs, all_tensors, constant_nodes
 
 #: Types of floats that become float32.
@@ -62,7 +63,12 @@ def _take_as_floats(graph: onnx.GraphProto, entry: onnx.ValueInfoProto) -> None:
     while pending:
         name = pending.pop()
         for node in graph.node:
-            if name not in node.input or node.op_type == "Shape" or _casts_to_float(node):
+            if name not in node.input:
+                if name in names_read(node):
+                    # What a body computes of it is looked at when that takes its place.
+                    return
+                continue
+            if node.op_type == "Shape" or _casts_to_float(node):
                 continue
             if node.op_type not in _MOVEMENTS or name in node.input[1:] or node.domain not in ("", "ai.onnx"):
                 return

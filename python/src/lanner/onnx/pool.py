@@ -158,9 +158,7 @@ def _gathered(graph: GraphBuilder, x: Wire, axes: Sequence[AxisWindow]) -> tuple
     return x, beside
 
 
-def _pooled(
-    graph: GraphBuilder, x: Wire, axes: Sequence[AxisWindow], operator: str, *, counted: bool = False
-) -> Wire:
+def _pooled(graph: GraphBuilder, x: Wire, axes: Sequence[AxisWindow], operator: str, *, counted: bool = False) -> Wire:
     """Add a pool: of a volume one over each of its images, then one over depths."""
     if len(axes) < 3:
         window = window_of(axes)

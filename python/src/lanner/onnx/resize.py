@@ -44,21 +44,9 @@ def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
     Raises:
         UnsupportedOpError: If the mode is unknown, the sizes are not constant, or samples would be added.
     """
+    _check_attributes(node)
     x, mode = node.wire(0), node.attr("mode", "nearest")
-    coordinates, nearest = node.attr("coordinate_transformation_mode", "half_pixel"), node.attr("nearest_mode", _FLOOR)
-    for name, given, known in (
-        ("mode", mode, ("nearest", *_KERNELS)),
-        ("coordinate_transformation_mode", coordinates, tuple(_COORDINATES)),
-        ("nearest_mode", nearest, tuple(_NEAREST)),
-        ("keep_aspect_ratio_policy", node.attr("keep_aspect_ratio_policy", "stretch"), tuple(_POLICIES)),
-    ):
-        if given not in known:
-            raise node.unsupported(name, f"is {given}; {', '.join(known)} are known")
-    if mode == "nearest" and node.attr("antialias", 0):
-        raise node.unsupported("antialias", "is set, which mode nearest has not")
-    extrapolated = float(node.attr("extrapolation_value", 0.0))
-    if not math.isfinite(extrapolated):
-        raise node.unsupported("extrapolation_value", f"is {extrapolated}, not finite")
+    coordinates = node.attr("coordinate_transformation_mode", "half_pixel")
     axes = _axes(node, (BATCH, *x.shape), coordinates == _CROP)
     if axes[0].scale != 1.0 or axes[0].target != BATCH or min(axis.target for axis in axes) < 1:
         shape = tuple(axis.target for axis in axes)
@@ -72,11 +60,7 @@ def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
         if not inside.any():
             raise node.unsupported("roi", "holds nothing of the input")
         outside.append((int(inside.argmax()), int(inside[::-1].argmax())))
-        if mode == "nearest":
-            picked = np.clip(_NEAREST[nearest](found[inside]), 0, axis.source - 1).astype(np.int64)
-            each = Taps(picked[:, np.newaxis], np.ones((len(picked), 1)))
-        else:
-            each = _between(node, found[inside].astype(np.float64), axis, mode)
+        each = _taps(node, found[inside], axis)
         if each.is_identity(axis.source):
             continue
         if whole or axis.scale == 1.0:
@@ -90,7 +74,31 @@ def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
             x = pick(graph, x, place, np.ravel(each.places).tolist())
     else:
         x = weighted_sums_along(graph, x, taps)
-    return pad_with(graph, x, outside, extrapolated)
+    return pad_with(graph, x, outside, float(node.attr("extrapolation_value", 0.0)))
+
+
+def _check_attributes(node: Node) -> None:
+    for name, usual, known in (
+        ("mode", "nearest", ("nearest", *_KERNELS)),
+        ("coordinate_transformation_mode", "half_pixel", tuple(_COORDINATES)),
+        ("nearest_mode", _FLOOR, tuple(_NEAREST)),
+        ("keep_aspect_ratio_policy", "stretch", tuple(_POLICIES)),
+    ):
+        if node.attr(name, usual) not in known:
+            raise node.unsupported(name, f"is {node.attr(name, usual)}; {', '.join(known)} are known")
+    if node.attr("mode", "nearest") == "nearest" and node.attr("antialias", 0):
+        raise node.unsupported("antialias", "is set, which mode nearest has not")
+    if not math.isfinite(extrapolated := float(node.attr("extrapolation_value", 0.0))):
+        raise node.unsupported("extrapolation_value", f"is {extrapolated}, not finite")
+
+
+def _taps(node: Node, places: NDArray[np.float32], axis: Axis) -> Taps:
+    """The elements that make those at places along an axis: the nearest of each, or those around it."""
+    mode = node.attr("mode", "nearest")
+    if mode != "nearest":
+        return _between(node, places.astype(np.float64), axis, mode)
+    picked = np.clip(_NEAREST[node.attr("nearest_mode", _FLOOR)](places), 0, axis.source - 1).astype(np.int64)
+    return Taps(picked[:, np.newaxis], np.ones((len(picked), 1)))
 
 
 def _between(node: Node, found: NDArray[np.float64], axis: Axis, mode: str) -> Taps:
@@ -154,14 +162,19 @@ def _axes(node: Node, source: tuple[int, ...], crops: bool) -> list[Axis]:
         else:
             target = int(sizes[place])
             axes[axis] = Axis(side, target, np.float32(target) / np.float32(side), window)
-    policy = _POLICIES[node.attr("keep_aspect_ratio_policy", "stretch")]
-    if policy is None or not sizes.size:
+    return _of_one_scale(node, axes, listed) if sizes.size else axes
+
+
+def _of_one_scale(node: Node, axes: list[Axis], listed: list[int]) -> list[Axis]:
+    """The axes at one scale where their ratio is to be kept; as they are elsewhere."""
+    policy, rank = _POLICIES[node.attr("keep_aspect_ratio_policy", "stretch")], len(axes)
+    if policy is None:
         return axes
     if 0 in (axis % rank for axis in listed):
         raise node.unsupported("keep_aspect_ratio_policy", "depends on the number of samples", "name its axes")
     scale = policy(axes[axis].scale for axis in listed)
     for axis in listed:
-        exact = float(scale * np.float32(source[axis]))
+        exact = float(scale * np.float32(axes[axis].source))
         axes[axis] = replace(axes[axis], target=math.floor(exact + 0.5), scale=scale)
     return axes
 

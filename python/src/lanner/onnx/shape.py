@@ -15,7 +15,7 @@ from lanner.onnx.folding import BATCH
 from lanner.onnx.node import Node
 from lanner.onnx.number_types import FLOATS
 from lanner.onnx.registry import lowers
-from lanner.onnx.whole import is_whole
+from lanner.onnx.whole import is_whole, is_wide
 
 
 @lowers("Identity", "Dropout", "Cast")
@@ -39,8 +39,11 @@ def _cast(node: Node, graph: GraphBuilder) -> Wire:
     x, to = node.wire(0), node.attr("to", 1)
     if to == onnx.TensorProto.BOOL:
         return graph.add(graph.step(x), graph.step(graph.negate(x)))
-    if to not in FLOATS and not is_whole(graph, x):
-        raise node.unsupported("to", "is not a float type, and would round the values", "cast to a float type")
+    if to in FLOATS:
+        return x
+    if not is_wide(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))) or not is_whole(graph, x):
+        what = "is not a float type, and would round the values or wrap them"
+        raise node.unsupported("to", what, "cast to a float type")
     return x
 
 

@@ -1,4 +1,4 @@
-"""Convolutions over volumes, each as one over an image: depth's taps are channels, and depths stand below one another."""
+"""Convolutions over volumes, each as one over an image: taps of the depth are channels, and depths are rows of it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Which values hold whole numbers whatever the input is, and what computes with these as with the same numbers as floats."""
+"""Which values hold whole numbers whatever the input is, and what computes with them as with the same floats."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,11 +19,15 @@ OF_NUMBERS = frozenset(
     (
         *("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Split", "Concat"),
         *("Expand", "Tile", "Pad", "Cast", "Min", "Max", "Clip", "Relu", "ReduceMax", "ReduceMin", "ArgMax"),
+        *("Where", "Sign"),
     )
 )
 
 #: The same, but that the type may have too few bits for what they make.
 ARITHMETIC = frozenset(("Add", "Sub", "Mul", "Neg", "Abs", "ReduceSum", "MatMul", "Gemm"))
+
+#: The bytes of the integers whose sums are not looked at: 2^31 is farther than float32 counts.
+_WIDE = 4
 
 #: Operators of the graph that make whole numbers of whole ones.
 _KEEP = frozenset(
@@ -67,9 +72,17 @@ def _is_whole(value: NDArray[np.float32] | None) -> bool:
     return value is not None and bool((np.round(value) == value).all())
 
 
-def keeps_whole(node: onnx.NodeProto) -> bool:
-    """Whether an operator makes of tensors of integers what it makes of the same numbers as floats."""
-    return node.op_type in OF_NUMBERS | ARITHMETIC | TRUTHS | {"Where", "Sum", "Sign"}
+def keeps_whole(node: onnx.NodeProto, kinds: Sequence[np.dtype[Any]]) -> bool:
+    """Whether an operator makes of tensors of such integers what it makes of the same numbers as floats."""
+    if not kinds:
+        return True
+    if node.op_type in ARITHMETIC:
+        # What is narrower, or has no sign, would wrap where sums leave its type.
+        return all(map(is_wide, kinds))
+    to = cast_type(node)
+    if to is not None:
+        return is_wide(to) or all(np.can_cast(kind, to) for kind in kinds)
+    return node.op_type in OF_NUMBERS | TRUTHS | {"Shape", "Size"}
 
 
 def makes_truths(node: onnx.NodeProto) -> bool:
@@ -77,9 +90,17 @@ def makes_truths(node: onnx.NodeProto) -> bool:
     return node.op_type in TRUTHS or _casts_to(node, (onnx.TensorProto.BOOL,))
 
 
-def casts_to_integers(node: onnx.NodeProto) -> bool:
-    """Whether a node makes integers of other numbers."""
-    return node.op_type == "Cast" and not _casts_to(node, (*FLOATS, onnx.TensorProto.BOOL))
+def is_wide(kind: np.dtype[Any]) -> bool:
+    """Whether a type holds all whole numbers that float32 counts."""
+    return kind.kind == "i" and kind.itemsize >= _WIDE
+
+
+def cast_type(node: onnx.NodeProto) -> np.dtype[Any] | None:
+    """The type of integers that a node casts to; None of any other node."""
+    if node.op_type != "Cast" or _casts_to(node, (*FLOATS, onnx.TensorProto.BOOL)):
+        return None
+    to = next((entry.i for entry in node.attribute if entry.name == "to"), onnx.TensorProto.INT64)
+    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))
 
 
 def leaves_integers(node: onnx.NodeProto) -> bool:
