@@ -21,6 +21,7 @@ import lanner
 from helpers.node_cases import NodeCase, node_cases
 from helpers.times import marked
 from lanner.errors import InputError, LannerError, ModelError, UnsupportedOpError
+from lanner.inputs import batch_of
 
 #: The operators that lanner takes.
 SUPPORTED = [
@@ -35,6 +36,7 @@ SUPPORTED = [
     *("Selu", "Swish", "Gelu", "LSTM", "GRU", "RNN", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"),
     *("LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization"),
     *("MeanVarianceNormalization", "LpNormalization", "LpPool", "LRN"),
+    *("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "And", "Or", "Xor", "Not", "Sign", "Shrink"),
 ]
 
 #: Operators with so many cases, or so hard ones, that they take a test more than five seconds.
@@ -42,7 +44,7 @@ LONG = {"AveragePool", "GRU", "LayerNormalization", "LogSoftmax", "LSTM", "RMSNo
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [
-    *("Sin", "Cos", "Tan", "Sign", "Floor"),
+    *("Sin", "Cos", "Tan", "Floor"),
 ]
 
 FLOAT_TOLERANCE = 1e-4
@@ -244,7 +246,7 @@ def wrong_refusal(error: LannerError, sentence: str) -> list[str]:
 def wrong_values(case: NodeCase, model: lanner.Model) -> list[str]:
     """Where an executor's values differ from onnxruntime's."""
     x = np.ascontiguousarray(case.x, np.float32)
-    computed = model.native.float(x)
+    computed = model.native.float(batch_of(x, model.manifest.input))
     fixed = model.predict_fixed(x)
     largest = float(np.abs(computed).max())
     complaints = []
