@@ -27,6 +27,7 @@ from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.entries import Entry, check_columns, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
+from lanner.onnx.fused import take_apart
 from lanner.onnx.hiding import hides
 from lanner.onnx.infinite import Origins
 from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves, truth
@@ -148,6 +149,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     """
     frame = frame or Frame()
     frame.apply(proto)
+    take_apart(proto)
     samples_first(proto)
     free_batch(proto)
     split_trees(proto)

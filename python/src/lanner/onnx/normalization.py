@@ -42,9 +42,11 @@ def lower_batch_normalization(node: Node, graph: GraphBuilder) -> Wire:
     return graph.elementwise("BatchNorm", x, {"eps": float(node.attr("epsilon", 1e-5))}, dict(tensors))
 
 
-@lowers("LayerNormalization", "RMSNormalization")
+@lowers("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization")
 def lower_layer_normalization(node: Node, graph: GraphBuilder) -> tuple[Wire | None, ...]:
     """Lower ``LayerNormalization`` along the last axes, from one on, and ``RMSNormalization``, which takes no mean off.
+
+    ``SimplifiedLayerNormalization`` is onnxruntime's name of the second one.
 
     Shapes: x (...), scale and bias of the last axes; the result has x's shape, the mean and the inverse deviation have
     sides of 1 there.

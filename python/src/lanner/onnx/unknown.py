@@ -25,7 +25,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("com.microsoft.Attention", "com.microsoft.MultiHeadAttention"),
         (
-            "is several operators in one, which this version takes apart only",
+            "is several operators in one, with keys of earlier calls or in another form that this version has not",
             "export the model with MatMul, Softmax and MatMul in its place",
         ),
     ),
