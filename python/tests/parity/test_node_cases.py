@@ -37,6 +37,7 @@ SUPPORTED = [
     *("LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization"),
     *("MeanVarianceNormalization", "LpNormalization", "LpPool", "LRN"),
     *("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "And", "Or", "Xor", "Not", "Sign", "Shrink"),
+    *("Sin", "Cos"),
 ]
 
 #: Operators with so many cases, or so hard ones, that they take a test more than five seconds.
@@ -44,7 +45,7 @@ LONG = {"AveragePool", "GRU", "LayerNormalization", "LogSoftmax", "LSTM", "RMSNo
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [
-    *("Sin", "Cos", "Tan", "Floor"),
+    *("Tan", "Floor"),
 ]
 
 FLOAT_TOLERANCE = 1e-4

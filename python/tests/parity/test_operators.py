@@ -161,7 +161,7 @@ CASES: dict[str, Callable[[], Case]] = {
         [helper.make_node("Mul", ["x", "c"], ["scaled"], name="scaled"), at("scaled", "HardSwish")],
         constants(c=5),
     ),
-    **{name: partial(scaled, name, 4) for name in ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp")},
+    **{name: partial(scaled, name, 4) for name in ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp", "Sin", "Cos")},
     **{name: partial(scaled, name, 4) for name in ("Softplus", "Elu", "Selu", "Celu", "Mish")},
     "gelu": lambda: scaled("Gelu", 4),
     "gelu by a tangent": lambda: scaled("Gelu", 4, approximate="tanh"),

@@ -92,6 +92,12 @@ def lower_sign(node: Node, graph: GraphBuilder) -> Wire:
     return graph.subtract(graph.step(x), graph.step(graph.negate(x)))
 
 
+@lowers("ai.onnx.ml.Binarizer")
+def lower_binarizer(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower scikit-learn's ``Binarizer``: 1 above a threshold, else 0; the result has x's shape."""
+    return graph.step(graph.shift(node.wire(0), -float(node.attr("threshold", 0.0))))
+
+
 @lowers("Shrink")
 def lower_shrink(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Shrink``: ``x - bias`` above lambd, ``x + bias`` below -lambd, 0 between; the result has x's shape.
