@@ -214,6 +214,10 @@ def test_sequences_that_all_end_early_leave_zeros(direction: str) -> None:
     )
 
 
+def test_a_state_may_follow_from_the_input() -> None:
+    check(brought_state())
+
+
 @pytest.mark.parametrize("operator", GATES)
 def test_states_may_be_inputs_and_outputs(operator: str) -> None:
     """As of a network that is called again for each step of a stream."""
@@ -300,6 +304,19 @@ def loop(operator: str) -> onnx.ModelProto:
     row = helper.make_node("Gather", ["x", "last"], ["row"], axis=1)
     constants = {"start": np.zeros((1, INPUTS), np.float32), "last": np.array(-1)}
     return model_of([row, node], constants, [1, STEPS, INPUTS])
+
+
+def brought_state() -> onnx.ModelProto:
+    """An LSTM that starts from a function of the inputs."""
+    node, weights = layer("LSTM")
+    node.input[5] = "start"
+    made = [
+        helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
+        helper.make_node("MatMul", ["steps", "into"], ["all"], "all"),
+        helper.make_node("ReduceMean", ["all"], ["start"], "start", axes=[0]),
+    ]
+    into = np.ones((INPUTS, HIDDEN), np.float32)
+    return model_of([*made, node, *squeezed("Y_h")], {**CONSTANTS, **weights, "into": into}, ["n", STEPS, INPUTS])
 
 
 REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {

@@ -330,7 +330,7 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     """
     whole, grown = {info.name}, set[str]()
     for node in graph.node:
-        read = whole.intersection(node.input)
+        read = whole & names_read(node)
         if not read or node.op_type in ("Shape", "Size", *TRUTHS) or _casts_to_float(node) or _casts_to_truth(node):
             continue
         if node.op_type == "Where" and read == {node.input[0]}:

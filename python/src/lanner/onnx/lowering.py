@@ -20,6 +20,7 @@ from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
 from lanner.onnx.bodies import is_opened, names_read, opened, ways
+from lanner.onnx.branches import open_branches
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
 from lanner.onnx.comparison import ORDERS, is_computed
@@ -30,7 +31,7 @@ from lanner.onnx.frame import Frame
 from lanner.onnx.fused import take_apart
 from lanner.onnx.hiding import hides
 from lanner.onnx.infinite import Origins
-from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves, truth
+from lanner.onnx.lookup import Bits, Indices, Lookup, follow, lacks_row, moved_pair, moves, truth
 from lanner.onnx.node import Node, NotFiniteError
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_ends
@@ -149,6 +150,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     """
     frame = frame or Frame()
     frame.apply(proto)
+    open_branches(proto)
     take_apart(proto)
     samples_first(proto)
     free_batch(proto)
@@ -474,6 +476,13 @@ class _Walk:
         if found is None and proto.op_type in ORDERS and any(isinstance(value, Indices) for value in given):
             # A product with a table is off by a rounding, and an index is often what it is compared with.
             self._refusals.note(_looked_up_and_compared(proto), node)
+        if found is None and (told := lacks_row(node, given)) is not None:
+            name = next(filter(None, proto.output))
+            self._refusals.note(node.unsupported("input 1", *told), node)
+            self.values[name] = self._shapes.stand_in(name)
+            shapes = [shape_of(self.values[name])]
+            self.steps.append(Step(node, Outcome.REFUSED, [shape_of(value) for value in node.inputs], shapes))
+            return True
         if found is None:
             return False
         self.values[next(filter(None, proto.output))] = found

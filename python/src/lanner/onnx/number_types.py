@@ -63,14 +63,15 @@ def _take_as_floats(graph: onnx.GraphProto, entry: onnx.ValueInfoProto) -> None:
     while pending:
         name = pending.pop()
         for node in graph.node:
-            if name not in node.input:
-                if name in names_read(node):
-                    # What a body computes of it is looked at when that takes its place.
-                    return
+            if name not in names_read(node) or node.op_type == "Shape" or _casts_to_float(node):
                 continue
-            if node.op_type == "Shape" or _casts_to_float(node):
-                continue
-            if node.op_type not in _MOVEMENTS or name in node.input[1:] or node.domain not in ("", "ai.onnx"):
+            # A body may read it, too, which shows in no list of inputs.
+            if (
+                name not in node.input
+                or node.op_type not in _MOVEMENTS
+                or name in node.input[1:]
+                or node.domain not in ("", "ai.onnx")
+            ):
                 return
             pending += [output for output in node.output if output not in moved]
             moved.update(node.output)
