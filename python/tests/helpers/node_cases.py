@@ -41,6 +41,9 @@ OPERANDS = {
     *("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "And", "Or", "Xor", "Where"),
 }
 
+#: What is around an operator is of this opset or a later one.
+_OLDEST = 7
+
 #: These may only end a network; what precedes them are the logits.
 ENDINGS = {"ArgMax"}
 
@@ -249,7 +252,12 @@ class _Builder:
         leave.type.tensor_type.shape.SetInParent()
         initializers = [numpy_helper.from_array(value, key) for key, value in self.constants.items()]
         graph = helper.make_graph(self.nodes, "case", [entry], [leave], initializers)
-        return helper.make_model(graph, opset_imports=case.opset_import, ir_version=case.ir_version)
+        # In the oldest files initializers are listed among the inputs, and a Cast names its type.
+        opsets = [
+            helper.make_opsetid(entry.domain, entry.version if entry.domain or entry.version >= _OLDEST else 13)
+            for entry in case.opset_import
+        ]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=max(case.ir_version, 4))
 
 
 def _lift(node: onnx.NodeProto, constants: dict[str, Array], rank: int) -> None:
