@@ -23,6 +23,7 @@ from onnx import numpy_helper
 from lanner.heads import Ending, Head, is_map
 from lanner.onnx.builder import Wire
 from lanner.onnx.classes import Constants, class_names
+from lanner.onnx.comparison import TRUTHS
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.node import Node
 
@@ -210,10 +211,18 @@ class _Walk:
     def rounding(self, output: str) -> onnx.NodeProto | None:
         """The first cast to whole numbers behind scores or probabilities, if there is one."""
         chain, label = self._chain(output)
+        if chain and not label and all(_is_of(node, _VIEWS) for node in chain) and self._is_asked(chain):
+            return None
         for place, node in enumerate(chain):
             if _rounds(node) and not label and not any(_is_of(before, ("ArgMax",)) for before in chain[:place]):
                 return node
         return None
+
+    def _is_asked(self, views: Sequence[onnx.NodeProto]) -> bool:
+        """Whether views, the first one first, show truth values, of which no cast changes any."""
+        source = self._producers.get(views[0].input[0])
+        first = next((node for node in views if _rounds(node)), views[0])
+        return (source is not None and source.op_type in TRUTHS) or _casts_to_truth(first)
 
     def _chain(self, output: str) -> tuple[list[onnx.NodeProto], str | None]:
         """The operators that may belong to an end, the first one first; the scores where they start at a label."""
@@ -302,6 +311,12 @@ def _rounds(node: onnx.NodeProto) -> bool:
     """Whether a node casts to whole numbers."""
     held = (onnx.helper.get_attribute_value(attribute) for attribute in node.attribute if attribute.name == "to")
     return _is_of(node, ("Cast",)) and any(kind in _INTEGERS for kind in held)
+
+
+def _casts_to_truth(node: onnx.NodeProto) -> bool:
+    return _is_of(node, ("Cast",)) and any(
+        attribute.name == "to" and attribute.i == onnx.TensorProto.BOOL for attribute in node.attribute
+    )
 
 
 def _adds(node: onnx.NodeProto) -> bool:
