@@ -20,6 +20,7 @@ from lanner.errors import UnsupportedOpError
 from lanner.onnx.bodies import names_read
 from lanner.onnx.ending import End, find_end
 from lanner.onnx.trees.ensemble import Tree
+from lanner.onnx.trees.plain import plain_ends
 from lanner.onnx.trees.table import ML
 from lanner.onnx.trees.tables import Tables
 from lanner.onnx.trees.walk import Scores, Walk, is_ensemble
@@ -41,6 +42,7 @@ def join_trees(proto: onnx.ModelProto, named: Sequence[str] = ()) -> None:
     graph = proto.graph
     if not any(is_ensemble(node) for node in graph.node):
         return
+    plain_ends(proto)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     ends = {
         entry.name: find_end(graph, entry.name, constants)
