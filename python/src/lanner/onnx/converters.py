@@ -1,7 +1,7 @@
 """Converters for estimators that skl2onnx cannot export, or exports wrongly; they are registered with it.
 
 skl2onnx asks a converter for an estimator's nodes. These are for histogram gradient boosting, whose thresholds are
-doubles, and for classifiers that vote.
+doubles, for classifiers that vote, and for trees that are calibrated by an isotonic regression.
 """
 
 from __future__ import annotations
@@ -42,33 +42,71 @@ def register_converters() -> None:
         shapes.calculate_linear_regressor_output_shapes,
         _boosted_regressor,
     )
-    own = "SklearnVotingClassifier"
-    skl2onnx.update_registered_converter(
-        ensemble.VotingClassifier,
-        "LannerVotingClassifier",
-        registration.get_shape_calculator(own),
-        _voting(registration.get_converter(own)),
-        options=classifies,
-    )
+    calibrated = import_module("sklearn.calibration").CalibratedClassifierCV
+    for estimator, change in ((ensemble.VotingClassifier, _without_layout), (calibrated, _with_points)):
+        own = f"Sklearn{estimator.__name__}"
+        skl2onnx.update_registered_converter(
+            estimator,
+            f"Lanner{estimator.__name__}",
+            registration.get_shape_calculator(own),
+            _changed(registration.get_converter(own), change),
+            options=classifies,
+        )
 
 
-def _voting(convert: _Converter) -> _Converter:
-    """skl2onnx's converter, of an estimator without what it refuses and what has no part in predictions."""
+def _changed(convert: _Converter, change: Callable[[Any], Any]) -> _Converter:
+    """skl2onnx's converter, of an estimator that is changed before."""
 
     def converted(scope: Any, operator: Any, container: Any) -> None:  # noqa: ANN401 - untyped
         model = operator.raw_operator
-        held = copy.copy(model)
-        # How columns of `transform` are laid out; and weights of those that were not dropped, as an array.
-        held.flatten_transform = False
-        weights = model._weights_not_none  # noqa: SLF001 - scikit-learn says it nowhere else
-        held.weights = None if weights is None else np.asarray(weights, np.float64)
-        operator.raw_operator = held
+        operator.raw_operator = change(model)
         try:
             convert(scope, operator, container)
         finally:
             operator.raw_operator = model
 
     return converted
+
+
+def _without_layout(model: Any) -> Any:  # noqa: ANN401 - scikit-learn is untyped
+    """A vote without what skl2onnx refuses: the layout of `transform`, and weights that are a list."""
+    held = copy.copy(model)
+    held.flatten_transform = False
+    # Those that were dropped have no weight.
+    weights = model._weights_not_none  # noqa: SLF001 - scikit-learn says it nowhere else
+    held.weights = None if weights is None else np.asarray(weights, np.float64)
+    return held
+
+
+def _with_points(model: Any) -> Any:  # noqa: ANN401 - scikit-learn is untyped
+    """A calibrated tree whose isotonic regressions have a point for each leaf.
+
+    skl2onnx writes the nearest point's value, and scikit-learn draws lines between points: both are the same at points.
+    """
+    held = copy.copy(model)
+    if model.method == "isotonic":
+        held.calibrated_classifiers_ = [_pointed(each) for each in model.calibrated_classifiers_]
+    return held
+
+
+def _pointed(calibrated: Any) -> Any:  # noqa: ANN401 - scikit-learn is untyped
+    tree = getattr(calibrated.estimator, "tree_", None)
+    if tree is None:
+        # What several trees say together is refused later.
+        return calibrated
+    said = tree.value[tree.children_left < 0, 0, :]
+    said = said / said.sum(axis=1, keepdims=True)
+    # Of two classes the second one is calibrated.
+    columns = said.T[-1:] if said.shape[1] == 2 else said.T
+    made = copy.copy(calibrated)
+    made.calibrators = []
+    for calibrator, column in zip(calibrated.calibrators, columns, strict=True):
+        pointed = copy.copy(calibrator)
+        points = np.clip(np.unique(column), calibrator.X_min_, calibrator.X_max_)
+        # The names that skl2onnx looks for first.
+        pointed._X_, pointed._y_ = points, calibrator.predict(points)  # noqa: SLF001 - as skl2onnx reads them
+        made.calibrators.append(pointed)
+    return made
 
 
 def _boosted_regressor(scope: Any, operator: Any, container: Any) -> None:  # noqa: ANN401 - untyped
@@ -99,7 +137,9 @@ def _boosted_classifier(scope: Any, operator: Any, container: Any) -> None:  # n
     classes = model.classes_
     if scope.get_options(model, {"nocl": False})["nocl"]:
         classes = np.arange(len(classes))
-    whole = classes.dtype.kind in "iub" or all(float(each).is_integer() for each in classes if classes.dtype.kind == "f")
+    whole = classes.dtype.kind in "iub" or all(
+        float(each).is_integer() for each in classes if classes.dtype.kind == "f"
+    )
     if classes.dtype.kind in "iubf" and not whole:
         raise ModelError(
             "its classes are numbers that are not whole", where=type(model).__name__, fix="number them, or name them"

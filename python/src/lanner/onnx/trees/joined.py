@@ -45,9 +45,7 @@ def join_trees(proto: onnx.ModelProto, named: Sequence[str] = ()) -> None:
     plain_ends(proto)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     ends = {
-        entry.name: find_end(graph, entry.name, constants)
-        for entry in graph.output
-        if not named or entry.name in named
+        entry.name: find_end(graph, entry.name, constants) for entry in graph.output if not named or entry.name in named
     }
     whole = {name for node in graph.node if is_ensemble(node) for name in node.output}
     apart = [name for name in dict.fromkeys(end.scores for end in ends.values()) if name not in whole]

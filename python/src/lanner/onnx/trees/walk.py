@@ -176,7 +176,9 @@ class Walk:
     def _known(self, node: onnx.NodeProto) -> _Value | list[_Value]:
         """The outputs of a node that reads what is known."""
         try:
-            inputs = [value.value if isinstance(value := self._values.get(name), _Known) else None for name in node.input]
+            inputs = [
+                value.value if isinstance(value := self._values.get(name), _Known) else None for name in node.input
+            ]
             made = fold(Node(node, inputs), self._opsets)
         except ModelError:
             made = None
