@@ -73,7 +73,7 @@ def _without_layout(model: Any) -> Any:  # noqa: ANN401 - scikit-learn is untype
     held = copy.copy(model)
     held.flatten_transform = False
     # Those that were dropped have no weight.
-    weights = model._weights_not_none  # noqa: SLF001 - scikit-learn says it nowhere else
+    weights = model._weights_not_none
     held.weights = None if weights is None else np.asarray(weights, np.float64)
     return held
 
@@ -104,14 +104,14 @@ def _pointed(calibrated: Any) -> Any:  # noqa: ANN401 - scikit-learn is untyped
         pointed = copy.copy(calibrator)
         points = np.clip(np.unique(column), calibrator.X_min_, calibrator.X_max_)
         # The names that skl2onnx looks for first.
-        pointed._X_, pointed._y_ = points, calibrator.predict(points)  # noqa: SLF001 - as skl2onnx reads them
+        pointed._X_, pointed._y_ = points, calibrator.predict(points)
         made.calibrators.append(pointed)
     return made
 
 
 def _boosted_regressor(scope: Any, operator: Any, container: Any) -> None:  # noqa: ANN401 - untyped
     model = operator.raw_operator
-    link = type(model._loss.link).__name__  # noqa: SLF001 - scikit-learn says it nowhere else
+    link = type(model._loss.link).__name__
     if link != "IdentityLink":
         raise ModelError(
             f"its loss {model.loss} makes a prediction the exponential of a sum of trees, which is not computed",
@@ -181,13 +181,13 @@ class _Trees:
         self._known = self._known_categories()
         self._nodes: dict[str, list[Any]] = {part: [] for part in _NODES}
         self._leaves: dict[str, list[Any]] = {part: [] for part in _LEAVES}
-        every = [(score, tree) for trees in model._predictors for score, tree in enumerate(trees)]  # noqa: SLF001
+        every = [(score, tree) for trees in model._predictors for score, tree in enumerate(trees)]
         for number, (score, tree) in enumerate(every):
             self._add(number, score, tree)
 
     def attributes(self, leaves: str) -> dict[str, list[Any]]:
         """The node's lists; those of leaves begin with ``target`` or ``class``."""
-        base = np.ravel(self._model._baseline_prediction)  # noqa: SLF001 - as above
+        base = np.ravel(self._model._baseline_prediction)
         return {
             **{f"nodes_{part}": values for part, values in self._nodes.items()},
             **{f"{leaves}_{part}": values for part, values in self._leaves.items()},
@@ -196,7 +196,7 @@ class _Trees:
 
     def _known_categories(self) -> dict[int, NDArray[np.uint32]]:
         """The bits of the categories that the training had, by the model's column."""
-        bits, places = self._model._bin_mapper.make_known_categories_bitsets()  # noqa: SLF001 - as above
+        bits, places = self._model._bin_mapper.make_known_categories_bitsets()
         return {column: bits[places[column]] for column in self._categories}
 
     def _add(self, tree: int, score: int, grown: Any) -> None:  # noqa: ANN401 - scikit-learn is untyped
@@ -260,7 +260,7 @@ def _columns(model: Any) -> tuple[list[int], Mapping[int, NDArray[Any]]]:  # noq
         return list(range(model.n_features_in_)), {}
     encoded = np.flatnonzero(marked).tolist()
     order = [*encoded, *np.flatnonzero(~np.asarray(marked)).tolist()]
-    found = model._preprocessor.named_transformers_["encoder"].categories_  # noqa: SLF001 - as above
+    found = model._preprocessor.named_transformers_["encoder"].categories_
     if any(each.dtype.kind not in "iufb" for each in found):
         raise ModelError(
             "its categories are words, and a table of floats is exported", where=type(model).__name__, fix="number them"

@@ -8,7 +8,7 @@ one tree alone is again a tree, whose leaves say something else. So the scores a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,51 +119,36 @@ def _written(name: str, source: str, scores: Scores, columns: dict[int, NDArray[
     nodes: dict[str, list[Any]] = {part: [] for part in _PARTS}
     targets: dict[str, list[Any]] = {part: [] for part in ("treeids", "nodeids", "ids", "weights")}
     for number, reader in scores.trees.items():
-        tree = reader.tree
-        asked = len(tree.questions)
-
-        def numbered(child: int, asked: int = asked) -> int:
-            return asked - 1 - child if child < 0 else child
-
-        # The root comes first.
-        order = sorted(range(asked), key=lambda at, root=tree.root: at != root)
-        for at in order:
-            question = tree.questions[at]
-            if question.mode == "MEMBER" or not 0 <= question.column < len(columns[number]):
-                raise _not_written(name, tree, at)
-            row = (
-                number,
-                at,
-                int(columns[number][question.column]),
-                f"BRANCH_{question.mode}",
-                question.values[0],
-                numbered(tree.yes[at]),
-                numbered(tree.no[at]),
-                int(question.missing),
-            )
+        asked = len(reader.tree.questions)
+        for row in _rows(name, number, reader.tree, columns[number]):
             for part, value in zip(nodes.values(), row, strict=True):
                 part.append(value)
-        for leaf in range(len(tree.leaves)):
-            row = (number, asked + leaf, 0, "LEAF", 0.0, 0, 0, 0)
-            for part, value in zip(nodes.values(), row, strict=True):
-                part.append(value)
-            for target, each in enumerate(scores.sums):
-                said = each.parts.get((0, number))
-                if said is not None:
-                    told = (number, asked + leaf, target, float(said[leaf]))
-                    for part, value in zip(targets.values(), told, strict=True):
-                        part.append(value)
-    return helper.make_node(
-        "TreeEnsembleRegressor",
-        [source],
-        [name],
-        name=name,
-        domain=ML,
-        n_targets=len(scores.sums),
-        base_values=[float(each.const) for each in scores.sums],
+        for target, each in enumerate(scores.sums):
+            for leaf, value in enumerate(each.parts.get((0, number), ())):
+                for part, told in zip(targets.values(), (number, asked + leaf, target, float(value)), strict=True):
+                    part.append(told)
+    attributes: dict[str, Any] = {
+        "n_targets": len(scores.sums),
+        "base_values": [float(each.const) for each in scores.sums],
         **{f"nodes_{part}": values for part, values in nodes.items()},
         **{f"target_{part}": values for part, values in targets.items()},
-    )
+    }
+    return helper.make_node("TreeEnsembleRegressor", [source], [name], name=name, domain=ML, **attributes)
+
+
+def _rows(name: str, number: int, tree: Tree, columns: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
+    """What the node's lists say of each node of a tree: questions first, of these the root, and then leaves."""
+    asked = len(tree.questions)
+    children = [[asked - 1 - child if child < 0 else child for child in side] for side in (tree.yes, tree.no)]
+    for at in sorted(range(asked), key=lambda at: at != tree.root):
+        question = tree.questions[at]
+        if question.mode == "MEMBER" or not 0 <= question.column < len(columns):
+            raise _not_written(name, tree, at)
+        mode, column = f"BRANCH_{question.mode}", int(columns[question.column])
+        sides = (children[0][at], children[1][at])
+        yield (number, at, column, mode, question.values[0], *sides, int(question.missing))
+    for leaf in range(len(tree.leaves)):
+        yield (number, asked + leaf, 0, "LEAF", 0.0, 0, 0, 0)
 
 
 _PARTS = (

@@ -183,7 +183,7 @@ def _reduced(node: Node, inputs: _Inputs) -> Sums | None:
     if not axes and node.attr("noop_with_empty_axes", 0):
         return data
     chosen = tuple(int(axis) % data.ndim for axis in axes) or tuple(range(data.ndim))
-    total = np.add.reduce(data, chosen, keepdims=bool(node.attr("keepdims", 1)))
+    total = np.sum(data, axis=chosen, keepdims=bool(node.attr("keepdims", 1)))
     if node.operator == "ReduceMean":
         total = total * (1.0 / np.prod([data.shape[axis] for axis in chosen]))
     return np.asarray(total, object)
@@ -212,7 +212,7 @@ def _linear(node: Node, inputs: _Inputs) -> Sums | None:
 
 
 def _classified(node: Node, inputs: _Inputs) -> Sums | None:
-    labels = node.attr("classlabels_ints", list[int]()) or node.attr("classlabels_strings", list[bytes]())
+    labels = node.attr("classlabels_ints", list[object]()) or node.attr("classlabels_strings", list[object]())
     made = None if node.proto.output[0] else _linear(node, inputs)
     # Of two classes one may have a score alone, and what the other's is depends on the transform.
     return made if made is not None and made.shape[1:] == (len(labels),) else None

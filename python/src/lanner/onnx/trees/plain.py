@@ -52,6 +52,10 @@ class _Pattern:
         value = numpy_helper.to_array(tensor)
         return float(value.ravel()[0]) if value.size == 1 and value.dtype.kind in "fiu" else None
 
+    def is_one(self, name: str) -> bool:
+        """Whether a product with a constant is what it multiplies, of the same shape."""
+        return self.number(name) == 1.0 and len(self._held[name].dims) <= 1
+
     def made_by(self, name: str, operator: str) -> onnx.NodeProto | None:
         """The node that makes a tensor, if it is one of such an operator."""
         node = self._producers.get(name)
@@ -80,7 +84,7 @@ def _is(node: onnx.NodeProto, *operators: str) -> bool:
 
 def _alone(node: onnx.NodeProto, pattern: _Pattern) -> list[onnx.NodeProto] | None:
     """A sum of one tensor, and a product with one, are the tensor."""
-    by_one = _is(node, "Mul", "Div") and len(node.input) == 2 and pattern.number(node.input[1]) == 1.0
+    by_one = _is(node, "Mul", "Div") and len(node.input) == 2 and pattern.is_one(node.input[1])
     if not by_one and not (_is(node, "Sum", "Mean") and len(node.input) == 1):
         return None
     return [helper.make_node("Identity", node.input[:1], node.output, name=node.name)]
@@ -128,7 +132,7 @@ def _guarded(node: onnx.NodeProto, pattern: _Pattern) -> str | None:
         compared = pattern.with_number(cast.input[0], "Equal") if cast is not None else None
         whole = pattern.made_by(compared[0], "Cast") if compared is not None and compared[1] == 0 else None
         if whole is not None and whole.input[0] == total:
-            return total
+            return str(total)
     return None
 
 

@@ -198,19 +198,16 @@ class Walk:
         name, numbers = node.output[0], [self._number_of(tree, table) for tree in ensemble.trees]
         self._widths[name] = count
         if len(ensemble.trees) == 1:
-            rows = _rows(ensemble.trees[0], ensemble).astype(np.float32)
-            self._leaves[name] = (numbers[0], rows + np.array(ensemble.base, np.float32))
+            said = _rows(ensemble.trees[0], ensemble).astype(np.float32)
+            self._leaves[name] = (numbers[0], said + np.array(ensemble.base, np.float32))
             return _OfOne(numbers[0])
-        sums = np.empty((_SAMPLES, count), object)
-        for sample in range(_SAMPLES):
-            for score, base in enumerate(ensemble.base):
-                sums[sample, score] = LeafSum(base, {})
+        held = [[LeafSum(base, {}) for base in ensemble.base] for _ in range(_SAMPLES)]
         for number, tree in zip(numbers, ensemble.trees, strict=True):
             rows = _rows(tree, ensemble)
-            for sample, score in np.ndindex(sums.shape):
+            for sample, score in np.ndindex(_SAMPLES, count):
                 if rows[:, score].any():
-                    sums[sample, score].add((sample, number), rows[:, score])
-        return _Summed(sums)
+                    held[sample][score].add((sample, number), rows[:, score])
+        return _Summed(np.array(held, object))
 
     def _number_of(self, tree: Tree, table: str) -> int:
         """The number of a tree; trees that ask the same have one."""
