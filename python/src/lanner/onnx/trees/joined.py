@@ -21,6 +21,7 @@ from lanner.onnx.bodies import names_read
 from lanner.onnx.ending import End, find_end
 from lanner.onnx.trees.ensemble import Tree
 from lanner.onnx.trees.plain import plain_ends
+from lanner.onnx.trees.products import read_products
 from lanner.onnx.trees.table import ML
 from lanner.onnx.trees.tables import Tables
 from lanner.onnx.trees.walk import Scores, Walk, is_ensemble
@@ -40,6 +41,7 @@ def join_trees(proto: onnx.ModelProto, named: Sequence[str] = ()) -> None:
         UnsupportedOpError: If what is computed of several trees is no sum of them.
     """
     graph = proto.graph
+    read_products(proto)
     if not any(is_ensemble(node) for node in graph.node):
         return
     plain_ends(proto)
