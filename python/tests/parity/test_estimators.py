@@ -140,10 +140,10 @@ def test_missing_numbers_of_histogram_boosting_go_its_way() -> None:
 
 def test_categories_of_histogram_boosting_are_asked_for_one_by_one() -> None:
     rng = np.random.default_rng(0)
-    rows = np.stack([rng.normal(size=400), rng.choice([3, 5, 8, 13, 21], 400), rng.normal(size=400)], 1)
+    rows = np.stack([rng.normal(size=120), rng.choice([3, 5, 8, 13], 120), rng.normal(size=120)], 1)
     truth = np.isin(rows[:, 1], [5, 13]) * 2.0 + (rows[:, 0] > 0)
-    rows[rng.random(400) < 0.1, 1] = np.nan
-    model = HistGradientBoostingRegressor(max_iter=3, categorical_features=[1], min_samples_leaf=5)
+    rows[rng.random(120) < 0.1, 1] = np.nan
+    model = HistGradientBoostingRegressor(max_iter=1, categorical_features=[1], max_leaf_nodes=5)
     _check_values(model, (rows.astype(np.float32), truth))
     words = HistGradientBoostingRegressor(max_iter=1, categorical_features=[0])
     words.fit(np.array([["a"], ["b"]] * 50, object), np.arange(100))

@@ -43,14 +43,19 @@ def register_converters() -> None:
         _boosted_regressor,
     )
     calibrated = import_module("sklearn.calibration").CalibratedClassifierCV
-    for estimator, change in ((ensemble.VotingClassifier, _without_layout), (calibrated, _with_points)):
+    changes = (
+        (ensemble.VotingClassifier, _without_layout, classifies),
+        (ensemble.VotingRegressor, _without_layout, None),
+        (calibrated, _with_points, classifies),
+    )
+    for estimator, change, options in changes:
         own = f"Sklearn{estimator.__name__}"
         skl2onnx.update_registered_converter(
             estimator,
             f"Lanner{estimator.__name__}",
             registration.get_shape_calculator(own),
             _changed(registration.get_converter(own), change),
-            options=classifies,
+            options=options,
         )
 
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from lanner.errors import UnsupportedOpError
-from lanner.onnx.bodies import names_read
 from lanner.onnx.ending import End, find_end
 from lanner.onnx.trees.ensemble import Tree
 from lanner.onnx.trees.plain import plain_ends
@@ -25,6 +24,7 @@ from lanner.onnx.trees.products import read_products
 from lanner.onnx.trees.table import ML
 from lanner.onnx.trees.tables import Tables
 from lanner.onnx.trees.walk import Scores, Walk, is_ensemble
+from lanner.onnx.unused import leave_out_unused
 
 #: The last version of the domain that has ensembles whose leaves say several scores.
 _VERSION = 4
@@ -65,7 +65,7 @@ def join_trees(proto: onnx.ModelProto, named: Sequence[str] = ()) -> None:
             refused.append(error)
     if not named and _label_alone(graph, ends, walk, joined | whole):
         refused = []
-    _prune(graph)
+    leave_out_unused(graph)
     if refused:
         raise refused[0]
 
@@ -166,14 +166,3 @@ def _not_written(name: str, tree: Tree, at: int) -> UnsupportedOpError:
         return UnsupportedOpError(what, where=f"node {name}", fix="export them with one-hot columns")
     what = f"a tree asks for column {question.column}, which its table does not have"
     return UnsupportedOpError(what, where=f"node {name}", fix="export it again")
-
-
-def _prune(graph: onnx.GraphProto) -> None:
-    """Leave out what no output depends on."""
-    needed, kept = {entry.name for entry in graph.output}, list[onnx.NodeProto]()
-    for node in reversed(graph.node):
-        if needed.intersection(node.output):
-            needed |= names_read(node)
-            kept.append(node)
-    del graph.node[:]
-    graph.node.extend(kept[::-1])

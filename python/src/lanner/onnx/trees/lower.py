@@ -25,7 +25,7 @@ def check_split(node: Node) -> None:
     transform = node.attr("post_transform", "NONE")
     known = transform in ("NONE", "LOGISTIC", "SOFTMAX")
     what = "class_weights" if known else "post_transform"
-    said = "or its labels are missing" if known else f"is {transform}; NONE, LOGISTIC and SOFTMAX are computed"
+    said = "or its labels are missing" if known else f"is {transform}, which ONNX does not have"
     raise node.unsupported(what, said, "export it again, with raw scores where its converter can")
 
 

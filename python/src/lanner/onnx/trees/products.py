@@ -173,6 +173,10 @@ class _Tree:
     root: int
 
 
+#: Leaves of a part of a tree, the nodes above it, and where it goes; None of the root.
+_Pending = tuple[NDArray[np.intp], frozenset[int], "tuple[dict[int, int], int] | None"]
+
+
 def _grow(matrices: _Matrices, number: int) -> _Tree | None:
     """A tree whose ways to its leaves are those of C; None where they are of no tree."""
     ways, counts, says = matrices.ways[number], matrices.counts[number], matrices.says[number]
@@ -187,9 +191,7 @@ def _grow(matrices: _Matrices, number: int) -> _Tree | None:
     if not np.array_equal((ways[real] == 1).sum(axis=1), counts[real]):
         return None
     tree = _Tree({}, {}, 0)
-    pending: list[tuple[NDArray[np.intp], frozenset[int], tuple[dict[int, int], int] | None]] = [
-        (real, frozenset(), None)
-    ]
+    pending: list[_Pending] = [(real, frozenset(), None)]
     while pending:
         leaves, above, place = pending.pop()
         turns = ways[leaves]
