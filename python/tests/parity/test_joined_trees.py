@@ -219,10 +219,10 @@ def test_labels_are_those_of_the_largest_sum() -> None:
     file.label("scores", [4, 7, 9])
     # Probabilities beside the label say otherwise what it says.
     file.node("LpNormalization", ["scores"], "y", axis=1, p=1)
-    kinds = {"label": (TensorProto.INT64, [None]), "y": (TensorProto.FLOAT, [None, 3])}
-    _check_labels(file.model(**kinds), rows, _edges(rows))
+    model = file.model(label=(TensorProto.INT64, [None]), y=(TensorProto.FLOAT, [None, 3]))
+    _check_labels(model, rows, _edges(rows))
     with pytest.raises(UnsupportedOpError, match="LpNormalization makes of what several trees say together"):
-        lanner.compile(file.model(**kinds), rows, output_name="y")
+        lanner.compile(model, rows, output_name="y")
 
 
 def test_exponentials_divided_by_their_sum_are_a_softmax() -> None:

@@ -122,7 +122,7 @@ class _File:
     def _behind(self, name: str, views: tuple[str, ...], *operators: str) -> onnx.NodeProto | None:
         """The node of one of some operators that a tensor shows, in another shape or type."""
         for _ in range(len(views) + 1):
-            node = self._producers.get(name)
+            node: onnx.NodeProto | None = self._producers.get(name)
             if node is None or node.domain not in ("", "ai.onnx"):
                 return None
             if node.op_type in operators:

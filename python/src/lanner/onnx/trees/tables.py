@@ -22,23 +22,28 @@ class Tables:
     def __init__(self, graph: onnx.GraphProto, constants: Mapping[str, NDArray[np.generic]]) -> None:
         self._constants = constants
         self._producers = {name: node for node in graph.node for name in node.output if name}
-        self._sides = {
-            entry.name: entry.type.tensor_type.shape.dim[1].dim_value
+        self._widths: dict[str, int | None] = {
+            entry.name: entry.type.tensor_type.shape.dim[1].dim_value or None
             for entry in graph.input
             if len(entry.type.tensor_type.shape.dim) > 1
         }
-        self._known: dict[object, str] = {}
+        self._same: dict[str, str] = {}
+        known: dict[object, str] = {}
+        # In the file's order, which is topological.
+        for node in graph.node:
+            if len(node.output) != 1:
+                continue
+            name, read = node.output[0], tuple(map(self.same, node.input))
+            attributes = tuple(sorted(entry.SerializeToString() for entry in node.attribute))
+            if node.op_type == "Identity":
+                self._same[name] = read[0]
+            else:
+                self._same[name] = known.setdefault((node.domain, node.op_type, read, attributes), name)
+            self._widths[name] = self._counted(node)
 
     def same(self, name: str) -> str:
         """The first tensor that is computed as this one is."""
-        node = self._producers.get(name)
-        if node is None or len(node.output) != 1:
-            return name
-        read = tuple(self.same(each) for each in node.input)
-        if node.op_type == "Identity":
-            return read[0]
-        attributes = tuple(sorted(entry.SerializeToString() for entry in node.attribute))
-        return self._known.setdefault((node.domain, node.op_type, read, attributes), name)
+        return self._same.get(name, name)
 
     def whole(self, name: str) -> tuple[str, NDArray[np.int64] | None]:
         """The tensor whose columns this one's are, and which they are; None where they are all."""
@@ -54,9 +59,10 @@ class Tables:
 
     def width(self, name: str) -> int | None:
         """How many columns a tensor has; None where that is not known."""
-        node = self._producers.get(name)
-        if node is None:
-            return self._sides.get(name) or None
+        return self._widths.get(name)
+
+    def _counted(self, node: onnx.NodeProto) -> int | None:
+        """How many columns a node's output has."""
         places = self._picked(node)
         if places is not None:
             return len(places)
