@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from lanner.onnx.node import Node
 
+#: More columns than any table has.
+_MOST = 1 << 20
+
 
 class Tables:
     """The tensors of a graph that hold columns.
@@ -70,7 +73,8 @@ class Tables:
         if not widths or None in widths:
             return None
         joins = node.op_type in ("Concat", "FeatureVectorizer")
-        return sum(width or 0 for width in widths) if joins else widths[0]
+        width = sum(width or 0 for width in widths) if joins else widths[0] or 0
+        return width if width <= _MOST else None
 
     def _picked(self, node: onnx.NodeProto) -> NDArray[np.int64] | None:
         """Which columns a node picks; None where it does something else."""
