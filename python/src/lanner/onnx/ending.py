@@ -37,6 +37,9 @@ _VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Cast")
 ML = "ai.onnx.ml"
 _LABELLING = ("ZipMap", "Normalizer", "ArrayFeatureExtractor", "LabelEncoder")
 
+#: Transforms of trees' scores that no policy computes; a classifier of trees that is taken apart has them as operators.
+TRANSFORMS = ("PROBIT", "SOFTMAX_ZERO")
+
 #: Its classifiers, whose outputs are the label and the scores. What they make of these is an operator of its own.
 _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
@@ -57,6 +60,7 @@ class _State(Enum):
     NORMALISED = "sigmoids divided by their sum"
     INDEX = "index"
     MAP = "map"
+    TRANSFORMED = "transformed"
 
 
 #: What an operator makes of a state; what is not here is no end.
@@ -75,6 +79,8 @@ _FOLLOWING: dict[tuple[str, _State], _State] = {
     ("Div", _State.SOFTMAX): _State.SOFTMAX,
     ("Div", _State.BOTH): _State.BOTH,
     ("Div", _State.SIGMOID): _State.NORMALISED,
+    **{(transform, _State.SCORES): _State.TRANSFORMED for transform in TRANSFORMS},
+    ("ZipMap", _State.TRANSFORMED): _State.MAP,
     ("ArrayFeatureExtractor", _State.INDEX): _State.INDEX,
     ("LabelEncoder", _State.INDEX): _State.INDEX,
 }
@@ -230,7 +236,7 @@ class _Walk:
         while (node := self._producers.get(name)) is not None:
             if _is_of(node, _CLASSIFIERS, ML) and len(node.output) > 1:
                 return chain[::-1], node.output[1] if name == node.output[0] else None
-            taken = _is_of(node, (*_VIEWS, *ENDINGS, "Sigmoid")) or _is_of(node, _LABELLING, ML)
+            taken = _is_of(node, (*_VIEWS, *ENDINGS, "Sigmoid")) or _is_of(node, (*_LABELLING, *TRANSFORMS), ML)
             if not taken and self._joined(node) is None and not self._is_divided_by_sum(node):
                 break
             if _is_of(node, ("ArrayFeatureExtractor",), ML) and not self.is_constant(node.input[0]):
@@ -299,6 +305,8 @@ class _Walk:
 
 
 def _ending_of(states: Sequence[_State]) -> Ending:
+    if _State.TRANSFORMED in states:
+        return Ending.TRANSFORMED
     if _State.BOTH in states:
         return Ending.SIGMOID
     if _State.SIGMOID in states:

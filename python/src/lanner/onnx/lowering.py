@@ -41,6 +41,7 @@ from lanner.onnx.refusals import Refusals
 from lanner.onnx.registry import Lowering, Value, find_lowering
 from lanner.onnx.split import split_classifiers
 from lanner.onnx.steps import Outcome, Share, Step, shape_of
+from lanner.onnx.trees.joined import join_trees
 from lanner.onnx.trees.lower import OPERATORS, check_split, lower_trees
 from lanner.onnx.trees.split import split_trees
 from lanner.onnx.trees.table import Table
@@ -157,6 +158,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     split_trees(proto)
     split_classifiers(proto)
     graph, refusals = proto.graph, Refusals()
+    refusals.attempt(lambda: join_trees(proto, frame.outputs))
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     ends = refusals.attempt(lambda: find_ends(graph, constants, wanted, frame.outputs)) or []
     sinks = ends or [find_end(graph, name, constants) for name in _float_outputs(graph)]
