@@ -1,6 +1,6 @@
 //! Coefficient-encoded layers: outputs equal the convolution, bytes are those announced, shares are uniform.
 
-use lanner_bfv::ParameterSet;
+use lanner_bfv::{Interleaving, NeededKey, ParameterSet};
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Ring, Share, parallel};
 use lanner_step::{Convolution, Sets, receive_keys, send_keys};
@@ -29,10 +29,16 @@ fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, 
 
 /// One run of a layer on random weights and inputs; checks what was sent against the costs.
 fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outcome {
-    // As on two cores, whatever the machine.
-    parallel::set_threads(2);
     let sets = Sets::new().unwrap();
     let (_, scheme) = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
+    outcome_of(scheme, shape, bits, accuracy, seed)
+}
+
+fn outcome_of(scheme: Scheme, shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outcome {
+    // As on two cores, whatever the machine.
+    parallel::set_threads(2);
+    let needed = Interleaving::elements(scheme.parameters().degree(), scheme.packing().packed()).unwrap();
+    let needed: Vec<NeededKey> = needed.into_iter().map(NeededKey::from).collect();
     let parameters = scheme.parameters().clone();
     let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
     let ring = Ring::Pow2(bits);
@@ -50,7 +56,7 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
         &mut channels,
         |end| {
             let rng = &mut rng(seed + 4);
-            let key = send_keys(end, &parameters, &[], rng).unwrap();
+            let key = send_keys(end, &parameters, &needed, rng).unwrap();
             let request = client_layer.request(end, &key, rng).unwrap();
             let material = client_layer.receive(end, &key, request).unwrap();
             let before = bytes(end);
@@ -60,8 +66,8 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
         },
         |end| {
             let rng = &mut rng(seed + 5);
-            let key = receive_keys(end, &parameters, &[]).unwrap().public;
-            let material = server_layer.prepare(end, &key, rng).unwrap();
+            let keys = receive_keys(end, &parameters, &needed).unwrap();
+            let material = server_layer.prepare(end, &keys, rng).unwrap();
             assert_eq!(bytes(end), offline.answer.server_bytes());
             let known = material.share().values().to_vec();
             let before = bytes(end);
@@ -115,6 +121,36 @@ fn guarded_layers_give_the_convolution_or_one_more_below_its_bits() {
     for (number, (shape, bits, guard)) in shapes.into_iter().enumerate() {
         let outcome = outcome(&shape, bits, Accuracy::Guarded(guard), 10 * number as u8);
         assert!(outcome.off.iter().all(|off| (0..=1).contains(off)), "{shape:?}, {bits} bits");
+    }
+}
+
+#[test]
+fn packed_answers_give_the_convolution_or_one_more_below_its_bits() {
+    let shapes = [
+        (Convolution { image: [128, 1], ..Convolution::fully_connected(64, 40) }, 25, 1),
+        (conv([8, 6], [13, 11], 3, 1, 1), 22, 2),
+    ];
+    for (number, (shape, bits, guard)) in shapes.into_iter().enumerate() {
+        let sets = Sets::new().unwrap();
+        let layer = Stacked::try_from(&shape).unwrap();
+        let (_, scheme) = Scheme::packed(&layer, bits, guard, &sets).unwrap().unwrap();
+        let outcome = outcome_of(scheme, &shape, bits, Accuracy::Guarded(guard), 10 * number as u8);
+        assert!(outcome.off.iter().all(|off| (0..=1).contains(off)), "{shape:?}, {bits} bits");
+    }
+}
+
+/// 128 rows of the widths of a small encoder: what packed answers save.
+#[test]
+fn packed_answers_send_a_quarter_of_what_others_send() {
+    let sets = Sets::new().unwrap();
+    for (inputs, outputs) in [(128, 128), (128, 512), (512, 128), (384, 384)] {
+        let shape = Convolution { image: [128, 1], ..Convolution::fully_connected(inputs, outputs) };
+        let layer = Stacked::try_from(&shape).unwrap();
+        let (_, apart) = Scheme::cheapest(&layer, 25, Accuracy::Guarded(1), &sets).unwrap();
+        let (_, packed) = Scheme::packed(&layer, 25, 1, &sets).unwrap().unwrap();
+        let bytes = |scheme: &Scheme| scheme.offline_cost().answer.bytes() + scheme.online_cost().bytes();
+        assert!(4 * bytes(&packed) < bytes(&apart), "{} of {}", bytes(&packed), bytes(&apart));
+        assert!(packed.price() < apart.price(), "{} of {}", packed.price(), apart.price());
     }
 }
 

@@ -36,9 +36,17 @@ impl Price {
             coefficients.iter().zip(widths).map(|(count, bits)| count * *bits as usize).sum::<usize>()
         };
         let (bits, widths) = widths.iter().map(|widths| (bits(widths), *widths)).min()?;
-        let work = INPUT * inputs + OUTPUT * outputs + PRODUCT * packing.products();
-        Some((bits * NANOSECONDS_PER_BYTE / 8 + self.units * work, widths))
+        let work = INPUT * inputs
+            + OUTPUT * outputs
+            + PRODUCT * packing.products()
+            + if packing.packed() > 1 { SWITCH * packing.switches() } else { 0 };
+        Some((of_bytes(bits / 8) + self.units * work, widths))
     }
+}
+
+/// The price of bytes on a line of a gigabit a second.
+pub(super) const fn of_bytes(bytes: usize) -> usize {
+    bytes * NANOSECONDS_PER_BYTE
 }
 
 /// Words of a unit of work.
@@ -46,7 +54,8 @@ const UNIT: usize = 2048;
 
 /// On a line of a gigabit a second, and of both parties' processors.
 const NANOSECONDS_PER_BYTE: usize = 10;
-/// Of one unit of an input, of an output and of a product of both halves.
+/// Of one unit of an input, of an output, of a product of both halves and of a key switching.
 const INPUT: usize = 15_000;
 const OUTPUT: usize = 40_000;
 const PRODUCT: usize = 2_500;
+const SWITCH: usize = 45_000;

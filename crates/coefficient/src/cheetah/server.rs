@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
-use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
+use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, EvaluationKeys, Interleaving, PublicKey};
 use lanner_primitives::{Prg, Share, parallel};
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{LayerWeights, ProtocolError, Result, WeightForm, in_turns, kind};
+use lanner_step::{ClientKeys, LayerWeights, ProtocolError, Result, WeightForm, in_turns, kind};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -24,6 +24,28 @@ pub struct ServerLayer {
     bias: Share,
     inputs: Vec<Vec<Place>>,
     outputs: Vec<Vec<Place>>,
+    /// Where answers are packed.
+    interleaving: Option<Interleaving>,
+}
+
+/// The client's keys that a layer needs.
+#[derive(Clone, Copy)]
+pub struct LayerKeys<'a> {
+    public: &'a PublicKey,
+    /// Those of [`Interleaving::elements`]; none where answers are not packed.
+    evaluation: Option<&'a EvaluationKeys>,
+}
+
+impl<'a> From<&'a PublicKey> for LayerKeys<'a> {
+    fn from(public: &'a PublicKey) -> Self {
+        Self { public, evaluation: None }
+    }
+}
+
+impl<'a> From<&'a ClientKeys> for LayerKeys<'a> {
+    fn from(keys: &'a ClientKeys) -> Self {
+        Self { public: &keys.public, evaluation: Some(&keys.evaluation) }
+    }
 }
 
 /// A layer's filters, which layers with the same weights share.
@@ -84,7 +106,11 @@ impl ServerLayer {
         let bias: Zeroizing<Vec<i64>> =
             Zeroizing::new(bias.iter().map(|bias| bias << scheme.guard).collect());
         let bias = Share::embed(scheme.ring(), &Zeroizing::new(bias.repeat(samples)));
-        Ok(Self { scheme, filters, bias, inputs, outputs })
+        let interleaving = match packing.packed() {
+            1 => None,
+            packed => Some(Interleaving::new(&scheme.parameters, packed, packing.first_output())?),
+        };
+        Ok(Self { scheme, filters, bias, inputs, outputs, interleaving })
     }
 
     /// All that both parties know of the layer.
@@ -96,14 +122,14 @@ impl ServerLayer {
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn prepare(
+    pub fn prepare<'a>(
         &self,
         channel: &mut dyn Channel,
-        key: &PublicKey,
+        keys: impl Into<LayerKeys<'a>>,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial> {
         let announced = self.receive_seeds(channel)?;
-        self.answer_seeds(channel, key, &announced, rng)
+        self.answer_seeds(channel, keys.into(), &announced, rng)
     }
 
     /// The first half of [`Self::prepare`]: receives the second halves of the inputs.
@@ -124,7 +150,7 @@ impl ServerLayer {
     pub(crate) fn answer_seeds(
         &self,
         channel: &mut dyn Channel,
-        key: &PublicKey,
+        keys: LayerKeys<'_>,
         announced: &[Ciphertext],
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial> {
@@ -136,12 +162,19 @@ impl ServerLayer {
             let seeds = parallel::seeds(numbers.len(), rng);
             let tasks = numbers.clone().zip(seeds.iter());
             let made = parallel::map(tasks, |(number, seed)| {
-                let evaluated = self.evaluate(number, announced, |inputs, factors| {
+                let products = self.products(number, announced, |inputs, factors| {
                     Ciphertext::inner_product_ahead(inputs, factors, *norm)
                 })?;
+                let answer = match &self.interleaving {
+                    None => only(products)?,
+                    Some(interleaving) => {
+                        let missing = ProtocolError::NotSetUp("the keys of packed answers");
+                        interleaving.ciphertexts(products, keys.evaluation.ok_or(missing)?)?
+                    }
+                };
                 let count = self.outputs[number].len();
                 let rng = &mut Prg::new(seed.clone());
-                Ok::<_, ProtocolError>(PhaseSealing::new(modulus, &evaluated, key, *noise, count, rng)?)
+                Ok::<_, ProtocolError>(PhaseSealing::new(modulus, &answer, keys.public, *noise, count, rng)?)
             });
             for (made, wanted) in made.into_iter().zip(&self.outputs[numbers]) {
                 let (bytes, sealing) = made?;
@@ -215,10 +248,14 @@ impl ServerLayer {
         let mut sealings = material.sealings.into_iter();
         for numbers in in_turns(self.outputs.len()) {
             let made = parallel::map(numbers.zip(sealings.by_ref()), |(number, sealing)| {
-                let evaluated = self.evaluate(number, inputs, |inputs, factors| {
+                let products = self.products(number, inputs, |inputs, factors| {
                     C0::inner_product(inputs, factors, self.scheme.norm)
                 })?;
-                Ok::<_, ProtocolError>(sealing.seal(&evaluated, &coefficients(&self.outputs[number]))?)
+                let answer = match &self.interleaving {
+                    None => only(products)?,
+                    Some(interleaving) => interleaving.halves(products)?,
+                };
+                Ok::<_, ProtocolError>(sealing.seal(&answer, &coefficients(&self.outputs[number]))?)
             });
             for made in made {
                 // S -> C: c0 of an output, where it holds one
@@ -229,15 +266,28 @@ impl ServerLayer {
         Ok(material.share)
     }
 
-    /// The product of an output ciphertext's inputs and its filters.
+    /// The products that an answer is made of.
+    fn products<T>(
+        &self,
+        answer: usize,
+        inputs: &[T],
+        product: impl Fn(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
+    ) -> Result<Vec<T>> {
+        let packing = &self.scheme.packing;
+        let first = answer * packing.packed();
+        let last = (first + packing.packed()).min(packing.products_apart());
+        (first..last).map(|number| self.evaluate(number, inputs, &product)).collect()
+    }
+
+    /// The sum of the products of some of the inputs and their filters.
     fn evaluate<T>(
         &self,
-        output: usize,
+        number: usize,
         inputs: &[T],
-        product: impl FnOnce(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
+        product: impl Fn(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
     ) -> Result<T> {
         let [in_blocks, out_blocks] = self.scheme.packing.per_bundle();
-        let (spread, block) = (output / out_blocks, output % out_blocks);
+        let (spread, block) = (number / out_blocks, number % out_blocks);
         let inputs = &inputs[spread * in_blocks..(spread + 1) * in_blocks];
         let of_bundle = spread % self.scheme.packing.bundles() * out_blocks + block;
         Ok(match &*self.filters {
@@ -249,6 +299,11 @@ impl ServerLayer {
             }
         })
     }
+}
+
+/// The only product of an answer that is not packed.
+fn only<T>(products: Vec<T>) -> Result<T> {
+    products.into_iter().next().ok_or(ProtocolError::Parameters("an answer without a product"))
 }
 
 impl Filters {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use lanner_bfv::PublicKey;
 use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::receive_share;
@@ -11,7 +10,7 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
 use super::Product;
-use crate::cheetah::{self, Scheme};
+use crate::cheetah::{self, LayerKeys, Scheme};
 
 /// A layer as the server runs it, shared by all sessions.
 pub struct ServerLayer {
@@ -56,10 +55,10 @@ impl ServerLayer {
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn prepare(
+    pub fn prepare<'a>(
         &self,
         channel: &mut dyn Channel,
-        key: &PublicKey,
+        keys: impl Into<LayerKeys<'a>>,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
         let scheme = self.layer.scheme();
@@ -68,7 +67,7 @@ impl ServerLayer {
         let announced = self.layer.receive_seeds(channel)?;
         let inputs = self.layer.receive_inputs(channel, &nothing)?;
         // S -> C: c1 of each output, then c0
-        let material = self.layer.answer_seeds(channel, key, &announced, rng)?;
+        let material = self.layer.answer_seeds(channel, keys.into(), &announced, rng)?;
         Ok(ServerMaterial(self.layer.answer_inputs(channel, material, &inputs)?))
     }
 

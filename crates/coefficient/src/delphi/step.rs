@@ -143,8 +143,7 @@ impl Step<Server> for OfSet<ServerLayer> {
         (): (),
         _: &Inputs,
     ) -> Result<(ServerMaterial, Option<Value>)> {
-        let key = &server.keys.get(self.set)?.public;
-        Ok((self.layer.prepare(channel, key, &mut server.rng)?, None))
+        Ok((self.layer.prepare(channel, server.keys.get(self.set)?, &mut server.rng)?, None))
     }
 
     fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {

@@ -8,7 +8,7 @@ use lanner_bfv::{CoefficientEncoder, NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::{Ring, Share};
 use lanner_step::{Answers, Convolution, Cost, OfflineCost, ProtocolError, Result, Sets};
 
-use crate::cheetah::{InputForm, Packing, Place, Stacked};
+use crate::cheetah::{AnswerForm, InputForm, Packing, Place, Stacked};
 
 /// Pairs of matrices `[rows, inner]` and `[inner, columns]`, one pair after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Scheme {
             let widths = widths.entry(terms).or_insert_with(|| search.widths(terms));
             widths.iter().map(|widths| (search.bits_of(packing, *widths), *widths)).min()
         };
-        let packing = Packing::cheapest(&shape.layer()?, parameters.degree(), |packing| {
+        let packing = Packing::cheapest(&shape.layer()?, parameters.degree(), AnswerForm::Apart, |packing| {
             cheapest(packing).map(|(cost, _)| cost)
         });
         let narrow = || ProtocolError::Parameters("the noise of a product of matrices");

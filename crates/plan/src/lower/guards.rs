@@ -55,7 +55,41 @@ impl Planner<'_> {
                 }
             }
         }
+        let packed = self.packed_sets(&guards)?;
+        guards.sets.extend(packed);
         Ok(guards)
+    }
+
+    /// The guarded layers whose answers are cheaper packed, with their parameter set, if together they save what their keys take.
+    fn packed_sets(&self, guards: &Guards) -> Result<Vec<(usize, ParameterSet)>, PlanError> {
+        let (mut packed, mut saved, mut keys) = (Vec::new(), 0, 0);
+        for (value, set) in &guards.sets {
+            let node = &self.network.nodes()[value - 1];
+            if !matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
+                continue;
+            }
+            let (all, bits) = self.stacked(node)?;
+            let guard = guards.of(*value);
+            let of_node = |error| layer(node, error);
+            let parameters = self.sets.get(*set).map_err(of_node)?;
+            let apart = Scheme::new(&all, bits, Accuracy::Guarded(guard), parameters).map_err(of_node)?;
+            let Some((set, scheme)) = Scheme::packed(&all, bits, guard, &self.sets).map_err(of_node)? else {
+                continue;
+            };
+            if let Some(saves) = apart.price().checked_sub(scheme.price()) {
+                packed.push((*value, set));
+                saved += saves;
+                keys = keys.max(scheme.price_of_keys().map_err(of_node)?);
+            }
+        }
+        Ok(if saved > keys { packed } else { Vec::new() })
+    }
+
+    /// A layer for all samples, and the bits of its ring.
+    fn stacked(&self, node: &FixedNode) -> Result<(Stacked, u32), PlanError> {
+        let shape = convolution(node, self.network.shape(node.inputs[0]))?;
+        let all = Stacked::new(&shape, self.choices.samples).map_err(|error| layer(node, error))?;
+        Ok((all, node.accumulator.bits()))
     }
 
     /// For each value, whether all that is made of it goes through a rescale, with nothing but sums and movements before, or through what tells
@@ -134,11 +168,8 @@ impl Planner<'_> {
         for value in values {
             let node = &self.network.nodes()[value - 1];
             if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
-                let shape = convolution(node, self.network.shape(node.inputs[0]))?;
-                let (bits, accuracy) = (node.accumulator.bits(), Accuracy::Guarded(guard));
-                let all = Stacked::new(&shape, self.choices.samples);
-                let all = all.map_err(|error| layer(node, error))?;
-                let Ok((set, _)) = Scheme::cheapest(&all, bits, accuracy, &self.sets) else {
+                let (all, bits) = self.stacked(node)?;
+                let Ok((set, _)) = Scheme::cheapest(&all, bits, Accuracy::Guarded(guard), &self.sets) else {
                     return Ok(None);
                 };
                 sets.push((*value, set));
