@@ -254,7 +254,8 @@ fn each_ciphertext_is_hidden_by_randomness_of_its_own() {
         (of_client, of_server)
     };
     let (of_client, of_server): (Vec<Vec<u8>>, [Vec<Vec<u8>>; 2]) = sent([20, 21]);
-    let (other_client, other_server) = sent([22, 23]);
+    let (_, other_server) = sent([20, 22]);
+    let (other_client, _) = sent([23, 21]);
     let [second, first] = of_server;
     let [other_second, other_first] = other_server;
     assert!(second.len() > 2 && of_client.len() > 4, "several of each pair");
