@@ -37,6 +37,7 @@ pub(crate) use client::{coefficients, scattered};
 pub(crate) use input::{InputForm, Prepared};
 pub(crate) use packing::Place;
 pub use packing::{AnswerForm, Packing, search_steps};
+pub use price::of_bytes as price_of_bytes;
 pub use scheme::{Accuracy, Scheme};
 pub use server::{LayerKeys, ServerLayer, ServerMaterial};
 pub use stacked::Stacked;
