@@ -25,6 +25,10 @@ pub enum ParameterSet {
     C2,
     /// `N = 4096`, two limbs of 50 bits: the same in rings of any width.
     C3,
+    /// `N = 4096`, one limb of 50 bits and a special one: coefficient-encoded layers with a guard and [packed answers](crate::Interleaving).
+    C4,
+    /// `N = 4096`, two limbs of 35 bits and a special one: the same in rings that are wider.
+    C5,
     /// `N = 8192`, three limbs of 50 bits and a special one: rotation kernels.
     B,
     /// `N = 8192`, one limb of 50 bits, three of 38 and a special one of 50: rotation kernels modulo wide primes, and two products in a row.
@@ -41,7 +45,7 @@ impl ParameterSet {
     pub const fn degree(self) -> usize {
         match self {
             Self::C1 | Self::C2 => 2048,
-            Self::A0 | Self::A1 | Self::C3 => 4096,
+            Self::A0 | Self::A1 | Self::C3 | Self::C4 | Self::C5 => 4096,
             Self::A2 | Self::B | Self::W => 8192,
             Self::L => 16384,
             Self::LPrime => 32768,
@@ -58,6 +62,8 @@ impl ParameterSet {
             Self::C1 => "C1",
             Self::C2 => "C2",
             Self::C3 => "C3",
+            Self::C4 => "C4",
+            Self::C5 => "C5",
             Self::B => "B",
             Self::W => "W",
             Self::L => "L",
@@ -89,6 +95,8 @@ impl ParameterSet {
             Self::A0 | Self::C1 => (&PRIMES[..1], None),
             Self::C2 => (PRIMES_27_26.as_slice(), None),
             Self::C3 => (&PRIMES[..2], None),
+            Self::C4 => (&PRIMES[..1], Some(PRIMES[1])),
+            Self::C5 => (&PRIMES_35[1..], Some(PRIMES_35[0])),
             Self::A1 => (PRIMES_35.as_slice(), None),
             Self::A2 => (PRIMES_40.as_slice(), None),
             Self::B => (&PRIMES[..3], Some(PRIMES[3])),
@@ -336,7 +344,7 @@ mod tests {
 
     #[test]
     fn every_named_set_is_accepted() {
-        use ParameterSet::{A0, A1, A2, B, C1, C2, C3, L, LPrime, W};
+        use ParameterSet::{A0, A1, A2, B, C1, C2, C3, C4, C5, L, LPrime, W};
         for (set, degree, limbs, bits) in [
             (A0, 4096, 1, 50.0),
             (A1, 4096, 3, 105.0),
@@ -344,6 +352,8 @@ mod tests {
             (C1, 2048, 1, 50.0),
             (C2, 2048, 2, 52.9517),
             (C3, 4096, 2, 100.0),
+            (C4, 4096, 1, 50.0),
+            (C5, 4096, 2, 70.0),
             (B, 8192, 3, 150.0),
             (W, 8192, 4, 164.0),
             (L, 16384, 7, 350.0),

@@ -1,6 +1,7 @@
 //! Layers that are encrypted ahead of time: outputs equal the convolution, bytes are those announced, offline is one round, material comes back from
 //! its bytes, and what the client sends online is uniform.
 
+use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_coefficient::delphi::{self, Product, ServerLayer};
 use lanner_primitives::{Ring, Share, parallel};
@@ -41,10 +42,23 @@ struct Outcome {
 
 impl Layer {
     fn new(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Self {
+        let (layer, sets) = (Stacked::try_from(shape).unwrap(), Sets::new().unwrap());
+        let (set, _) = Scheme::cheapest(&layer, bits, accuracy, &sets).unwrap();
+        Self::in_set(set, shape, bits, accuracy, seed)
+    }
+
+    /// With packed answers.
+    fn packed(shape: &Convolution, bits: u32, guard: u32, seed: u8) -> Self {
+        let (layer, sets) = (Stacked::try_from(shape).unwrap(), Sets::new().unwrap());
+        let (set, scheme) = Scheme::packed(&layer, bits, guard, &sets).unwrap().unwrap();
+        assert!(scheme.packing().packed() > 1);
+        Self::in_set(set, shape, bits, Accuracy::Guarded(guard), seed)
+    }
+
+    fn in_set(set: ParameterSet, shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Self {
         // As on two cores, whatever the machine.
         parallel::set_threads(2);
         let sets = Sets::new().unwrap();
-        let (set, _) = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
         let spec = delphi::Linear(cheetah::Linear {
             shape: shape.clone(),
             bits,
@@ -123,6 +137,41 @@ fn shares_add_up_to_the_layer_whatever_they_are() {
         for off in layer.off(&client, &server, seed) {
             assert!((0..=most).contains(&off), "{off}: {shape:?}, {bits} bits");
         }
+    }
+}
+
+/// Tokens, some that fill ciphertexts and some that do not; several tiles, groups, and a kernel of more than one pixel.
+#[test]
+fn packed_answers_add_up_to_the_layer() {
+    let tokens = |tokens, inputs, outputs| Convolution {
+        image: [tokens, 1],
+        ..Convolution::fully_connected(inputs, outputs)
+    };
+    let shapes = [
+        (tokens(128, 64, 48), 25, 1),
+        (tokens(50, 96, 33), 30, 2),
+        (tokens(300, 16, 5), 20, 1),
+        (conv([8, 12], [13, 11], 3, 1, 1), 24, 1),
+        (Convolution { groups: 2, ..conv([16, 8], [9, 10], 1, 2, 0) }, 33, 3),
+    ];
+    for (number, (shape, bits, guard)) in shapes.into_iter().enumerate() {
+        let seed = 10 * number as u8;
+        let layer = Layer::packed(&shape, bits, guard, seed);
+        let [client, server] =
+            [4, 5].map(|more| edge_share(layer.ring(), shape.inputs(), &mut rng(seed + more)));
+        for off in layer.off(&client, &server, seed) {
+            assert!((0..=1).contains(&off), "{off}: {shape:?}, {bits} bits");
+        }
+    }
+}
+
+#[test]
+fn packed_answers_add_up_at_the_edges() {
+    let shape = Convolution { image: [17, 1], ..Convolution::fully_connected(16, 4) };
+    let layer = Layer::packed(&shape, 24, 1, 20);
+    let edges = [0, -1, 1 << 23].map(|value| constant(layer.ring(), value, shape.inputs()));
+    for (client, server) in edges.iter().flat_map(|client| edges.iter().map(move |server| (client, server))) {
+        assert!(layer.off(client, server, 21).iter().all(|off| (0..=1).contains(off)));
     }
 }
 

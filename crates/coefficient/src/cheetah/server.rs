@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
-use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor};
+use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, Interleaving};
 use lanner_primitives::{Prg, Share, parallel};
 use lanner_step::encoding::{read_share, undecodable, write_share};
 use lanner_step::{
@@ -25,6 +25,8 @@ pub struct ServerLayer {
     bias: Share,
     inputs: Vec<Vec<Place>>,
     outputs: Vec<Vec<Place>>,
+    /// Where answers are packed.
+    interleaving: Option<Interleaving>,
 }
 
 /// A layer's filters, which layers with the same weights share.
@@ -72,7 +74,11 @@ impl ServerLayer {
         let bias: Zeroizing<Vec<i64>> =
             Zeroizing::new(bias.iter().map(|bias| bias << scheme.guard).collect());
         let bias = Share::embed(scheme.ring(), &Zeroizing::new(bias.repeat(samples)));
-        Ok(Self { scheme, filters, bias, inputs, outputs })
+        let interleaving = match packing.packed() {
+            1 => None,
+            packed => Some(Interleaving::new(&scheme.parameters, packed, packing.first_output())?),
+        };
+        Ok(Self { scheme, filters, bias, inputs, outputs, interleaving })
     }
 
     /// All that both parties know of the layer.
@@ -95,7 +101,7 @@ impl ServerLayer {
         server: &mut Server,
         announced: &[Ciphertext],
     ) -> Result<ServerMaterial> {
-        let key = &server.keys.of(&self.scheme.parameters)?.public;
+        let keys = server.keys.of(&self.scheme.parameters)?;
         let Scheme { modulus, norm, noise, .. } = &self.scheme;
         let mut values = Zeroizing::new(self.bias.values().to_vec());
         let ring = self.bias.ring();
@@ -104,12 +110,16 @@ impl ServerLayer {
             let seeds = parallel::seeds(numbers.len(), &mut server.rng);
             let tasks = numbers.clone().zip(seeds.iter());
             let made = parallel::map(tasks, |(number, seed)| {
-                let evaluated = self.evaluate(number, announced, |inputs, factors| {
+                let products = self.products(number, announced, |inputs, factors| {
                     Ciphertext::inner_product_ahead(inputs, factors, *norm)
                 })?;
+                let answer = match &self.interleaving {
+                    None => only(products)?,
+                    Some(interleaving) => interleaving.ciphertexts(products, &keys.evaluation)?,
+                };
                 let count = self.outputs[number].len();
                 let rng = &mut Prg::new(seed.clone());
-                Ok::<_, ProtocolError>(PhaseSealing::new(modulus, &evaluated, key, *noise, count, rng)?)
+                Ok::<_, ProtocolError>(PhaseSealing::new(modulus, &answer, &keys.public, *noise, count, rng)?)
             });
             for (made, wanted) in made.into_iter().zip(&self.outputs[numbers]) {
                 let (bytes, sealing) = made?;
@@ -155,10 +165,14 @@ impl ServerLayer {
         let mut sealings = material.sealings.into_iter();
         for numbers in in_turns(self.outputs.len()) {
             let made = parallel::map(numbers.zip(sealings.by_ref()), |(number, sealing)| {
-                let evaluated = self.evaluate(number, inputs, |inputs, factors| {
+                let products = self.products(number, inputs, |inputs, factors| {
                     C0::inner_product(inputs, factors, self.scheme.norm)
                 })?;
-                Ok::<_, ProtocolError>(sealing.seal(&evaluated, &coefficients(&self.outputs[number]))?)
+                let answer = match &self.interleaving {
+                    None => only(products)?,
+                    Some(interleaving) => interleaving.halves(products)?,
+                };
+                Ok::<_, ProtocolError>(sealing.seal(&answer, &coefficients(&self.outputs[number]))?)
             });
             for made in made {
                 // S -> C: c0 of an output, where it holds one
@@ -169,15 +183,28 @@ impl ServerLayer {
         Ok(material.share)
     }
 
-    /// The product of an output ciphertext's inputs and its filters.
+    /// The products that an answer is made of.
+    fn products<T>(
+        &self,
+        answer: usize,
+        inputs: &[T],
+        product: impl Fn(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
+    ) -> Result<Vec<T>> {
+        let packing = &self.scheme.packing;
+        let first = answer * packing.packed();
+        let last = (first + packing.packed()).min(packing.products_apart());
+        (first..last).map(|number| self.evaluate(number, inputs, &product)).collect()
+    }
+
+    /// The sum of the products of some of the inputs and their filters.
     fn evaluate<T>(
         &self,
-        output: usize,
+        number: usize,
         inputs: &[T],
-        product: impl FnOnce(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
+        product: impl Fn(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
     ) -> Result<T> {
         let [in_blocks, out_blocks] = self.scheme.packing.per_bundle();
-        let (spread, block) = (output / out_blocks, output % out_blocks);
+        let (spread, block) = (number / out_blocks, number % out_blocks);
         let inputs = &inputs[spread * in_blocks..(spread + 1) * in_blocks];
         let of_bundle = spread % self.scheme.packing.bundles() * out_blocks + block;
         Ok(match &*self.filters {
@@ -228,6 +255,11 @@ impl Step<Server> for ServerLayer {
         let inputs = self.receive_inputs(channel, inputs.share()?)?;
         self.answer_inputs(channel, material, &inputs).map(Value::Shared)
     }
+}
+
+/// The only product of an answer that is not packed.
+fn only<T>(products: Vec<T>) -> Result<T> {
+    products.into_iter().next().ok_or(ProtocolError::Parameters("an answer without a product"))
 }
 
 impl Filters {

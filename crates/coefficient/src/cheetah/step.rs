@@ -9,6 +9,7 @@ use lanner_step::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::packing::AnswerForm;
 use super::price::whole;
 use super::server::Filters;
 use super::{Accuracy, ClientLayer, Packing, Scheme, ServerLayer, Stacked};
@@ -66,11 +67,14 @@ const MOST: Work =
 
 fn work_at(layer: &Stacked, degree: usize) -> Work {
     // That of halves in whole; where they are narrower, others may be cheaper, by no more.
-    Packing::cheapest(layer, degree, |packing| Some(whole(packing))).map_or(MOST, |packing| Work {
-        products: packing.products() as u64,
-        ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
-        ..Work::default()
-    })
+    Packing::cheapest(layer, degree, AnswerForm::Apart, |packing| Some(whole(packing))).map_or(
+        MOST,
+        |packing| Work {
+            products: packing.products() as u64,
+            ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
+            ..Work::default()
+        },
+    )
 }
 
 /// A layer with its layout, and the modulus in which outputs are sent.
@@ -125,7 +129,7 @@ impl BuiltLinear {
 
 impl Built for BuiltLinear {
     fn needs(&self) -> Result<Needs> {
-        Ok(Needs { keys: Some((self.spec.set, [].into())), ..Needs::default() })
+        Ok(Needs { keys: Some((self.spec.set, self.scheme.key_uses()?)), ..Needs::default() })
     }
 
     fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
@@ -140,6 +144,8 @@ impl Built for BuiltLinear {
         let (packing, parameters) = (self.scheme.packing(), self.scheme.parameters());
         let [inputs, outputs] = packing.ciphertexts().map(|count| count as u64);
         let half = limb(parameters) * parameters.limbs() as u64;
+        // Both halves of an answer's products, and as much again while they are packed.
+        let products = if packing.packed() > 1 { 4 * packing.packed() as u64 } else { 0 };
         // At most all coefficients of an output are masked, each by two words.
         let masks = 2 * limb(parameters);
         // The model's own integers stay beside those that are ready to multiply.
@@ -149,7 +155,7 @@ impl Built for BuiltLinear {
             client_material: inputs * half + outputs * masks,
             server_material: outputs * (half + masks),
             // Every input, and the sum in work.
-            working: 2 * (inputs + 1) * half,
+            working: (2 * (inputs + 1) + products) * half,
             layouts: packing.layout_bytes(),
             ..Memory::default()
         })
@@ -158,12 +164,16 @@ impl Built for BuiltLinear {
     fn counts(&self) -> Vec<(&'static str, u64)> {
         let packing = self.scheme.packing();
         let [inputs, outputs] = packing.ciphertexts();
-        vec![
+        let mut counts = vec![
             ("degree", self.scheme.parameters().degree() as u64),
             ("multiplications", packing.products() as u64),
             ("input_ciphertexts", inputs as u64),
             ("output_ciphertexts", outputs as u64),
-        ]
+        ];
+        if packing.packed() > 1 {
+            counts.push(("rotations", packing.switches() as u64));
+        }
+        counts
     }
 
     fn weights(&mut self) -> Option<(u64, &mut WeightForm)> {

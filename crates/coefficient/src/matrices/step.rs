@@ -97,7 +97,8 @@ impl Built for BuiltProduct {
         let Scheme { parameters, shape, packing, .. } = &self.scheme;
         let [left, right, outputs] = self.scheme.ciphertexts().map(|count| count as u64);
         let (half, groups) = (limb(parameters) * parameters.limbs() as u64, shape.groups as u64);
-        let pair = 2 * half + CoefficientFactor::bytes(parameters) as u64;
+        // A second half beside a first one of zero, the first half that came, and the server's share.
+        let pair = 3 * half + CoefficientFactor::bytes(parameters) as u64;
         let [lefts, rights, products] = shape.elements()?.map(|count| count as u64 * WORD);
         Ok(Memory {
             client_material: groups * (left + right) * half + half,

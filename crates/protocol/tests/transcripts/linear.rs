@@ -5,12 +5,13 @@ use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_coefficient::delphi;
 use lanner_packed::gazelle;
 use lanner_packed::gazelle::packing::Packing;
-use lanner_primitives::Ring;
+use lanner_primitives::{Ring, Share};
 use lanner_step::{Client, Convolution, Server, SetUp, Sets, Step};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, inputs, keys_alone, rng, run, unknown};
-use crate::transcripts::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+use crate::matrices;
+use crate::transcripts::{EXTREMES, Edge, Shares, check_masks, check_uniform, kinds, transcript};
 
 const P: u64 = 1_032_193;
 /// Few ciphertexts: keys are large enough.
@@ -76,6 +77,18 @@ fn rotations(number: u8, shares: Shares) -> Transcript {
     session(number, &set_up, (client, server), shares, Ring::Prime(P))
 }
 
+/// The product of two shared matrices.
+fn products(number: u8, shares: Shares) -> Transcript {
+    let spec = matrices::product([1, ROWS, ROWS, ROWS], BITS, 1);
+    let of = |edge: Edge| [ROWS * ROWS; 2].map(|len| edge.share(Ring::Pow2(BITS), len));
+    let (client, server) = (of(shares.client), of(shares.server));
+    let (_, channels, _) = matrices::session(&spec, [&client, &server], [2 * number, 2 * number + 1]);
+    transcript(&channels.into())
+}
+
+/// Rows and columns of square matrices.
+const ROWS: usize = 12;
+
 const BITS: u32 = 24;
 
 fn scheme() -> Scheme {
@@ -119,6 +132,26 @@ fn layers_by_coefficients_are_uniform_whatever_the_shares() {
 fn layers_that_are_encrypted_ahead_are_uniform_whatever_the_shares() {
     check_uniform(split, &of_coefficients(), &EXTREMES);
     check_masks(split, &of_coefficients(), &[("client", 0x44)]);
+}
+
+#[test]
+fn products_of_matrices_are_uniform_whatever_the_shares() {
+    let spec = matrices::product([1, ROWS, ROWS, ROWS], BITS, 1);
+    let parameters = spec.set.parameters().unwrap();
+    let zeros = [ROWS * ROWS; 2].map(|len| Share::zero(Ring::Pow2(BITS), len));
+    let (_, [client, server], _) = matrices::session(&spec, [&zeros, &zeros], [0, 1]);
+    // What is sent of a whole half, and of an answer's first, tells the bits of a coefficient.
+    let width = |message: &[u8], values: usize| kinds::bits(&[8 * message.len() / values]);
+    let whole = client.sent_of(0x40).into_iter().max_by_key(|half| half.len()).unwrap();
+    let mut domains: Domains =
+        kinds::of_linear(parameters.degree(), &moduli(&parameters), kinds::bits(&[]), &kinds::bits(&[]), 8);
+    domains.extend([
+        (0x40, width(whole, parameters.degree())),
+        (0x41, width(server.sent_of(0x41)[0], ROWS * ROWS)),
+        (0x43, width(server.sent_of(0x43)[0], parameters.degree())),
+    ]);
+    check_uniform(products, &domains, &EXTREMES);
+    check_masks(products, &domains, &[("client", 0x40)]);
 }
 
 #[test]
