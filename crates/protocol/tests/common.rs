@@ -1,6 +1,7 @@
 //! Two parties in one test: their channels, keys, and shares.
 
 pub(crate) mod ideal;
+pub(crate) mod laws;
 
 use std::rc::Rc;
 
@@ -111,6 +112,11 @@ pub(crate) fn inputs(shares: &[&Share]) -> Inputs {
 /// So many values that a step reads, before the party has any.
 pub(crate) fn unknown(values: usize) -> Inputs {
     Inputs::new(vec![None; values])
+}
+
+/// A share of the same value for each element.
+pub(crate) fn constant(ring: Ring, value: i64, length: usize) -> Share {
+    Share::embed(ring, &vec![value; length])
 }
 
 /// The share of what a step made.

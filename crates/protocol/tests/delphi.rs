@@ -1,20 +1,16 @@
 //! Layers that are encrypted ahead of time: outputs equal the convolution, bytes are those announced, offline is one round, material comes back from
 //! its bytes, and what the client sends online is uniform.
 
-use std::rc::Rc;
-
 use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_coefficient::delphi::{self, Product, ServerLayer};
 use lanner_primitives::{Ring, Share, parallel};
 use lanner_protocol::Protocol;
-use lanner_step::{
-    AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
-    Samples, Server, SetUp, Sets, Shared, Spec, Value, ValueType, Weights, transfer_sets,
-};
+use lanner_step::{Built, Convolution, Known, Samples, Sets, Spec, ValueType};
 use lanner_testkit::check_bits;
-use lanner_wire::{Reader, Writer, pack_bits};
+use lanner_wire::pack_bits;
 
-use crate::common::{Party as End, edge_share, ideal, rng, signed};
+use crate::common::laws::{Case, Model};
+use crate::common::{constant, edge_share, ideal, rng, signed};
 
 fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, pad: usize) -> Convolution {
     Convolution {
@@ -32,25 +28,8 @@ fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, 
 /// A layer with its weights, as both parties run it.
 struct Layer {
     spec: delphi::Linear,
-    weights: Vec<i64>,
-    bias: Vec<i64>,
-    shared: Shared,
+    model: Model,
     sets: Sets,
-}
-
-impl ModelParts for Layer {
-    fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
-        assert_eq!(outputs, self.bias.len());
-        Ok(Weights { weight: &self.weights, bias: self.bias.iter().map(|b| (*b).into()).collect() })
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongModel("it moves no elements"))
-    }
 }
 
 /// What was made of an input, and what was sent for it.
@@ -79,7 +58,7 @@ impl Layer {
         weights[0] = bound;
         *weights.last_mut().unwrap() = -bound;
         let bias = signed(shape.outputs().unwrap(), 1000, &mut rng(seed + 1));
-        Self { spec, weights, bias, shared: Shared::default(), sets }
+        Self { spec, model: Model::new(weights, bias), sets }
     }
 
     fn ring(&self) -> Ring {
@@ -94,53 +73,19 @@ impl Layer {
         self.spec.build(&self.sets).unwrap()
     }
 
-    /// One run, in one thread: whoever waited for more than was sent by then would find the channel empty. Checks what was sent against the
-    /// costs.
-    fn run(&self, client_input: &Share, server_input: &Share, seed: u8) -> Outcome {
-        let client_step = self.built().client("layer", self).unwrap();
-        let server_step = self.built().server("layer", self).unwrap();
-        let cost = self.built().cost(&mut CotSupply::new(transfer_sets([0; 2]))).unwrap();
-        let set_up = SetUp::of(&[self.built().needs().unwrap()], [0; 2], &self.sets).unwrap();
-        let (mut at_client, mut at_server) = End::pair();
-        let mut client = Client::set_up(&mut at_client, &set_up, rng(seed + 2)).unwrap();
-        let mut server = Server::set_up(&mut at_server, &set_up, rng(seed + 3)).unwrap();
-        let bytes = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
-        let nothing = || Inputs::new(vec![None]);
-        // Offline.
-        let before = bytes(&at_client);
-        let request = client_step.request(&mut at_client, &mut client).unwrap();
-        assert_eq!(bytes(&at_client) - before, cost.offline.request.bytes());
-        let asked = server_step.request(&mut at_server, &mut server).unwrap();
-        let (server_material, none) =
-            server_step.prepare(&mut at_server, &mut server, asked, &nothing()).unwrap();
-        assert!(none.is_none(), "the server's share is not known ahead");
-        assert_eq!(bytes(&at_server), cost.offline.answer.bytes());
-        let (client_material, known) =
-            client_step.prepare(&mut at_client, &mut client, request, &nothing()).unwrap();
-        assert_eq!(bytes(&at_client) - before, cost.offline.request.bytes());
-        assert_eq!(cost.offline.request.then(cost.offline.answer).rounds(), 1);
-        // Between the phases.
-        let client_material = through(&*client_step, &client_material);
-        let server_material = through(&*server_step, &server_material);
-        // Online.
-        let (before, server_before) = (at_client.sent.len(), bytes(&at_server));
-        let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);
-        let of_client = client_step.online(&mut at_client, client_material, &inputs(client_input)).unwrap();
-        let of_server = server_step.online(&mut at_server, server_material, &inputs(server_input)).unwrap();
-        assert_eq!(at_client.sent.len(), before + 1);
-        let (kind, difference) = &at_client.sent[before];
-        assert_eq!((kind.0, 6 + difference.len() as u64), (0x44, cost.online.client_bytes()));
-        assert_eq!((bytes(&at_server), cost.online.server_bytes()), (server_before, 0));
-        let outputs = [of_client, of_server].map(share);
-        assert_eq!(share(known.unwrap()).values(), outputs[0].values(), "the client's share is known ahead");
-        Outcome { outputs, difference: difference.clone() }
+    /// One run, which keeps to the laws: the client sends one message online, and the server none.
+    fn run(&self, client: &Share, server: &Share, seed: u8) -> Outcome {
+        let run = Case::new(self.spec.clone(), &self.model).run([&[client], &[server]], seed + 2);
+        assert_eq!(run.sent[1][2], []);
+        Outcome { difference: run.only(0, 2, 0x44), outputs: run.outputs }
     }
 
     /// How far the sum of the outputs is from the layer's value, below its bits.
     fn off(&self, client_input: &Share, server_input: &Share, seed: u8) -> Vec<i64> {
         let input = client_input.reveal(server_input).unwrap();
         let cheetah::Linear { shape, .. } = &self.spec.0;
-        let expected = ideal::reduced_convolution(shape, &self.weights, &self.bias, self.ring(), &input);
+        let expected =
+            ideal::reduced_convolution(shape, &self.model.weights, &self.model.bias, self.ring(), &input);
         let [client, server] = self.run(client_input, server_input, seed).outputs;
         let ring = client.ring();
         assert_eq!(ring, Ring::Pow2(self.ring().bits() + self.guard()));
@@ -149,33 +94,6 @@ impl Layer {
         };
         client.reveal(&server).unwrap().into_iter().zip(expected).map(off).collect()
     }
-}
-
-fn share(value: Value) -> Share {
-    let inputs = Inputs::new(vec![Some(Rc::new(value))]);
-    inputs.share().unwrap().clone()
-}
-
-/// Material as it comes back from its bytes.
-fn through<P>(step: &dyn DynStep<P>, material: &AnyState) -> AnyState {
-    let encode = |material: &AnyState| {
-        let mut writer = Writer::new();
-        step.encode(material, &mut writer).unwrap();
-        writer.into_bytes()
-    };
-    let bytes = encode(material);
-    for length in [0, bytes.len() / 2, bytes.len() - 1] {
-        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
-    }
-    let mut reader = Reader::new(&bytes);
-    let decoded = step.decode(&mut reader).unwrap();
-    reader.finish().unwrap();
-    assert_eq!(encode(&decoded), bytes);
-    decoded
-}
-
-fn constant(ring: Ring, value: i64, length: usize) -> Share {
-    Share::embed(ring, &vec![value; length])
 }
 
 #[test]

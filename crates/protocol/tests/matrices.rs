@@ -1,36 +1,16 @@
 //! Products of matrices by encryption: the sums equal the products or one more below their bits, bytes and material are those announced, samples
 //! together equal samples alone, and what the client opens is uniform.
 
-use std::rc::Rc;
-
 use lanner_bfv::ParameterSet;
 use lanner_coefficient::matrices::{MatrixProduct, Scheme, Shape};
 use lanner_primitives::{Ring, Share, parallel};
 use lanner_step::{
-    AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
-    Samples, Server, SetUp, Sets, Shared, Spec, StepCost, Value, ValueType, Weights, transfer_sets,
+    Built, Convolution, CotSupply, Known, Samples, Sets, Spec, StepCost, ValueType, transfer_sets,
 };
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
-use lanner_wire::{Reader, Writer};
 
-use crate::common::{Party as End, edge_share, rng, run};
-
-/// A product has no weights.
-struct Nothing(Shared);
-
-impl ModelParts for Nothing {
-    fn weights(&self, _: &str, _: usize) -> Result<Weights<'_>, ProtocolError> {
-        Err(ProtocolError::WrongInput("weights"))
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.0
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongInput("sources"))
-    }
-}
+use crate::common::laws::{Case, Model};
+use crate::common::{edge_share, rng};
 
 fn product([groups, rows, inner, columns]: [usize; 4], bits: u32, guard: u32) -> MatrixProduct {
     // As on two cores, whatever the machine.
@@ -44,72 +24,13 @@ fn built(spec: &MatrixProduct) -> Box<dyn Built> {
     spec.build(&Sets::new().unwrap()).unwrap()
 }
 
-fn share(value: Value) -> Share {
-    Inputs::new(vec![Some(Rc::new(value))]).share().unwrap().clone()
-}
-
-fn inputs(shares: &[Share; 2]) -> Inputs {
-    Inputs::new(shares.iter().map(|share| Some(Rc::new(Value::Shared(share.clone())))).collect())
-}
-
-/// Material as it comes back from its bytes.
-fn through<P>(step: &dyn DynStep<P>, material: &AnyState, most: u64) -> AnyState {
-    let mut writer = Writer::new();
-    step.encode(material, &mut writer).unwrap();
-    let bytes = writer.into_bytes();
-    assert!(bytes.len() as u64 <= most, "{} of {most}", bytes.len());
-    for length in [0, bytes.len() / 2, bytes.len() - 1] {
-        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
-    }
-    let mut reader = Reader::new(&bytes);
-    let decoded = step.decode(&mut reader).unwrap();
-    reader.finish().unwrap();
-    decoded
-}
-
-/// One run on the parties' shares of both factors, whose bytes are held against the costs: the parties' shares of the product.
-fn outcome(spec: &MatrixProduct, shares: [&[Share; 2]; 2], seed: u8) -> [Share; 2] {
-    let (sets, model) = (Sets::new().unwrap(), Nothing(Shared::default()));
-    let (needs, memory) = (built(spec).needs().unwrap(), built(spec).memory().unwrap());
-    let supply = &mut CotSupply::new(transfer_sets(needs.transfers));
-    let StepCost { offline, online } = built(spec).cost(supply).unwrap();
-    let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
-    let client_step = built(spec).client("product", &model).unwrap();
-    let server_step = built(spec).server("product", &model).unwrap();
-    let nothing = || Inputs::new(vec![None, None]);
-    let bytes = |sent: &[(lanner_wire::Kind, Vec<u8>)]| -> u64 {
-        sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum()
-    };
-    let mut channels = End::pair();
-    let (of_client, of_server) = run(
-        &mut channels,
-        |end| {
-            let mut client = Client::set_up(end, &set_up, rng(seed)).unwrap();
-            let before = end.sent.len();
-            let request = client_step.request(end, &mut client).unwrap();
-            let (material, known) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
-            assert!(known.is_none());
-            assert_eq!(bytes(&end.sent[before..]), offline.request.client_bytes());
-            let (material, before) =
-                (through(&*client_step, &material, memory.client_material), end.sent.len());
-            let made = share(client_step.online(end, material, &inputs(shares[0])).unwrap());
-            assert_eq!(bytes(&end.sent[before..]), online.client_bytes());
-            made
-        },
-        |end| {
-            let mut server = Server::set_up(end, &set_up, rng(seed + 1)).unwrap();
-            let request = server_step.request(end, &mut server).unwrap();
-            let (material, known) = server_step.prepare(end, &mut server, request, &nothing()).unwrap();
-            assert!(known.is_none());
-            let material = through(&*server_step, &material, memory.server_material);
-            let before = end.sent.len();
-            let made = share(server_step.online(end, material, &inputs(shares[1])).unwrap());
-            assert_eq!(bytes(&end.sent[before..]), online.server_bytes());
-            made
-        },
-    );
+/// One run on the parties' shares of both factors, which keeps to the laws: the parties' shares of the product.
+fn outcome(spec: &MatrixProduct, [client, server]: [&[Share; 2]; 2], seed: u8) -> [Share; 2] {
+    let model = Model::default();
+    let case = Case::new(*spec, &model);
+    let StepCost { online, .. } = case.built().cost(&mut CotSupply::new(transfer_sets([0; 2]))).unwrap();
     assert_eq!(online.rounds(), 1);
-    [of_client, of_server]
+    case.run([&client.each_ref(), &server.each_ref()], seed).outputs
 }
 
 fn drawn(spec: &MatrixProduct, seed: u8) -> [Share; 2] {
