@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: setup install demo test check test-all lint bench bench-peers bench-against endurance docs wheel reproduce sbom audit clean help
+.PHONY: setup install demo test check test-all lint bench bench-peers bench-against endurance wild docs wheel reproduce sbom audit clean help
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -112,7 +112,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/src python/tests bench tools/layers.py tools/rust_uses.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
-	    tools/locked.py tools/sbom.py tools/same_wheel.py tools/version_files.py deploy/health.py tools/endurance
+	    tools/locked.py tools/sbom.py tools/same_wheel.py tools/version_files.py deploy/health.py tools/endurance tools/wild
 	MYPYPATH=tools/peers:. $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
@@ -169,6 +169,10 @@ bench-against: install ## an older build and this one by turns, into docs/benchm
 endurance: install ## five hours or more of trials: many clients, soak, deaths, bad links, fuzzing; writes docs/reliability.md
 	PYTHONPATH=tools:python/tests $(BIN)/python -m endurance $(if $(ONLY),--only $(ONLY)) --scale $(SCALE) \
 	    --save $(ENDURANCE) --page docs/reliability.md
+
+# ONLY=alexa,magika takes these models, SECONDS=600 lets a command take ten minutes: of the others the page has what is kept.
+wild: install ## models that public packages ship, downloaded and compared with onnxruntime; writes docs/wild.md
+	PYTHONPATH=tools:. $(BIN)/python -m wild $(if $(ONLY),--only $(ONLY)) $(if $(SECONDS),--seconds $(SECONDS))
 
 docs: $(VENV)/.requirements $(DOCS)/.requirements ## the pages in target/site, the Rust reference in target/doc; links are checked
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps

@@ -104,6 +104,25 @@ def numbers(*shape: int) -> NDArray[np.float32]:
     return np.random.default_rng(7).uniform(0.5, 1.5, shape).astype(np.float32)
 
 
+def of_means(*nodes: Any, far: float = 8.0, **constants: Any) -> onnx.ModelProto:  # noqa: ANN401 - as `at`
+    """Values ``o`` far from 0, normalised by their means, ``m``, and those of their squares, ``q``, as flax does."""
+    return at(
+        ("Add", ["a", "far"], {"outputs": ["o"]}),
+        *nodes,
+        ("Mul", ["m", "m"], {"outputs": ["f"]}),
+        ("Sub", ["q", "f"], {"outputs": ["d"]}),
+        ("Max", ["none", "d"], {"outputs": ["e"]}),
+        ("Add", ["e", "eps"], {"outputs": ["v"]}),
+        ("Sqrt", ["v"], {"outputs": ["w"]}),
+        ("Sub", ["o", "m"], {"outputs": ["z"]}),
+        ("Div", ["z", "w"]),
+        far=far,
+        none=0,
+        eps=1e-5,
+        **constants,
+    )
+
+
 FORMS: dict[str, Callable[[], onnx.ModelProto]] = {
     "softmax of channels": lambda: at(("Softmax", ["a"], {"axis": 1})),
     "softmax of columns": lambda: at(("Softmax", ["a"])),
@@ -143,6 +162,25 @@ FORMS: dict[str, Callable[[], onnx.ModelProto]] = {
         ("Mul", ["a", "i"]),
         two=2,
         eps=1e-5,
+    ),
+    "a variance as a difference of means": lambda: of_means(
+        ("ReduceMean", ["o"], {"axes": [-1], "outputs": ["m"]}),
+        ("Mul", ["o", "o"], {"outputs": ["s"]}),
+        ("ReduceMean", ["s"], {"axes": [-1], "outputs": ["q"]}),
+    ),
+    "a variance as a difference of scaled sums over axes that are moved": lambda: of_means(
+        ("Transpose", ["o"], {"perm": [0, 3, 1, 2], "outputs": ["p"]}),
+        ("ReduceSum", ["p", "axes"], {"keepdims": 0, "outputs": ["n"]}),
+        ("Pow", ["p", "two"], {"outputs": ["s"]}),
+        ("ReduceSum", ["s", "axes"], {"keepdims": 0, "outputs": ["r"]}),
+        ("Mul", ["n", "part"], {"outputs": ["k"]}),
+        ("Mul", ["r", "part"], {"outputs": ["l"]}),
+        ("Reshape", ["k", "shape"], {"outputs": ["m"]}),
+        ("Reshape", ["l", "shape"], {"outputs": ["q"]}),
+        axes=[2, 3],
+        two=2,
+        part=1 / 20,
+        shape=[0, 1, 1, 6],
     ),
     "instance normalisation": lambda: at(("InstanceNormalization", ["a", "c", "b"]), c=numbers(4), b=numbers(4)),
     "group normalisation": lambda: at(
@@ -186,6 +224,23 @@ def test_forms_agree_and_run_privately(name: str) -> None:
     (integers,), overflows = model.predict_integers(x[:1])
     assert overflows == 0
     assert lanner.run(model, x[0]).integers == integers.tolist()
+
+
+def test_a_variance_as_a_difference_of_means_loses_nothing_to_a_large_mean() -> None:
+    """In float32 a mean square of 1e6 leaves nothing of a variance of 1."""
+    proto = of_means(
+        ("ReduceMean", ["o"], {"axes": [-1], "outputs": ["m"]}),
+        ("Mul", ["o", "o"], {"outputs": ["s"]}),
+        ("ReduceMean", ["s"], {"axes": [-1], "outputs": ["q"]}),
+        far=1000.0,
+    )
+    about = at(("LayerNormalization", ["a", "c"], {"axis": -1, "epsilon": 1e-5}), c=np.ones(6))
+    x = samples(proto)
+    truth = expected(about, x)
+    largest = float(np.abs(truth).max())
+    assert np.abs(expected(proto, x) - truth).max() > 0.1 * largest
+    model = lanner.compile(proto, x, mode="cheetah", output="logits", precision="16")
+    assert np.abs(model.native.float(x) - truth).max() <= 1e-3 * largest
 
 
 @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])

@@ -257,6 +257,19 @@ def loop(operator: str) -> onnx.ModelProto:
     return model_of([row, node], constants, [1, STEPS, INPUTS])
 
 
+def brought_state() -> onnx.ModelProto:
+    """An LSTM that starts from a function of the inputs."""
+    node, weights = layer("LSTM")
+    node.input[5] = "start"
+    made = [
+        helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
+        helper.make_node("MatMul", ["steps", "into"], ["all"], "all"),
+        helper.make_node("ReduceMean", ["all"], ["start"], "start", axes=[0]),
+    ]
+    into = np.ones((INPUTS, HIDDEN), np.float32)
+    return model_of([*made, node, *squeezed("Y_h")], {**CONSTANTS, **weights, "into": into}, ["n", STEPS, INPUTS])
+
+
 REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
     "steps of no known number": (
         model_of([layer("RNN", reads="x")[0], *squeezed("Y_h")], {**CONSTANTS, **layer("RNN")[1]}, ["t", 1, INPUTS]),
@@ -269,6 +282,10 @@ REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
     "states that differ by sample": (
         one_layer("RNN", h=np.random.default_rng(1).standard_normal((1, SAMPLES, HIDDEN))),
         "input 5 of RNN has shape .*the same for all samples",
+    ),
+    "a state that is private": (
+        brought_state(),
+        "input 5 of LSTM is a state that depends on a private input, and a first state must be a constant",
     ),
     "a function that jumps": (
         one_layer("RNN", activations=["ThresholdedRelu"], activation_alpha=[0.5]),

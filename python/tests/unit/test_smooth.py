@@ -150,7 +150,16 @@ def test_other_products_stay_products(nodes: list[onnx.NodeProto]) -> None:
 @pytest.mark.parametrize("name", ["Sigmoid", "Tanh", "Erf", "Softsign", "Exp", "Log", "Sqrt", "Reciprocal"])
 def test_functions_go_by_their_names(name: str) -> None:
     # A sigmoid at the end would be taken off.
-    assert imported([node(name, "x", "f"), node("Relu", "f", "y")]) == [("Function", {name: None}), ("Relu", None)]
+    bent = node("LeakyRelu", "f", "y", alpha=0.5)
+    assert imported([node(name, "x", "f"), bent]) == [("Function", {name: None}), ("LeakyRelu", {"alpha": 0.5})]
+
+
+@pytest.mark.parametrize("name", ["Sigmoid", "Exp", "Sqrt"])
+@pytest.mark.parametrize("nothing", ["Relu", "Abs"])
+def test_what_is_never_negative_needs_no_relu(name: str, nothing: str) -> None:
+    bent = node("LeakyRelu", "g", "y", alpha=0.5)
+    made = imported([node(name, "x", "f"), node(nothing, "f", "g"), bent])
+    assert made == [("Function", {name: None}), ("LeakyRelu", {"alpha": 0.5})]
 
 
 def test_ramps_have_the_defaults_of_onnx() -> None:

@@ -8,13 +8,14 @@ from lanner.onnx.bends import bend, sloped
 from lanner.onnx.bounds import at_least, at_most, between
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
+from lanner.onnx.powers import never_negative
 from lanner.onnx.registry import lowers
 
 
 @lowers("Relu")
 def lower_relu(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Relu``; the result has x's shape."""
-    return graph.relu(node.wire(0))
+    return at_least(graph, node.wire(0), np.zeros((), np.float32))
 
 
 @lowers("LeakyRelu")
@@ -101,7 +102,9 @@ def lower_thresholded_relu(node: Node, graph: GraphBuilder) -> Wire:
 
 
 def absolute(graph: GraphBuilder, x: Wire) -> Wire:
-    """Add ``|x|``."""
+    """Add ``|x|``, which is x where that is known."""
+    if never_negative(graph, x):
+        return x
     return graph.subtract(graph.scale(graph.relu(x), 2.0), x)
 
 

@@ -15,6 +15,7 @@ from lanner.onnx.pairing import product
 from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
 from lanner.onnx.selection import unrepeated
+from lanner.onnx.variance import variance
 
 
 @lowers("Add", "Sum")
@@ -105,7 +106,7 @@ def _product(node: Node, graph: GraphBuilder) -> Wire:
 
 
 def _sum(graph: GraphBuilder, x: Wire, y: Wire) -> Wire:
-    return bent_sum(graph, x, y) or graph.add(x, y)
+    return bent_sum(graph, x, y) or variance(graph, x, y) or graph.add(x, y)
 
 
 def _total(node: Node, graph: GraphBuilder) -> Wire:

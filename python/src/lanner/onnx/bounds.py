@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.powers import never_negative
 
 #: A value moved by this much keeps its precision in fixed point, whose units follow from the range of what is moved.
 NEAR = 1.0
@@ -14,7 +15,7 @@ NEAR = 1.0
 def at_least(graph: GraphBuilder, x: Wire, bound: NDArray[np.float32]) -> Wire:
     """Add ``max(x, bound)``, where the bound broadcasts to x's shape."""
     if not bound.any():
-        return graph.relu(x)
+        return x if never_negative(graph, x) else graph.relu(x)
     if _is_near(bound):
         return graph.add_constant(graph.relu(graph.add_constant(x, -bound)), bound)
     return graph.add(x, graph.relu(graph.subtract_from(bound, x)))

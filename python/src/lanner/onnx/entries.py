@@ -307,7 +307,7 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     """
     whole, grown = {info.name}, set[str]()
     for node in graph.node:
-        if not whole.intersection(node.input) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
+        if not whole & names_read(node) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
             continue
         # What is narrower, or has no sign, would wrap where sums leave its type.
         wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in _ARITHMETIC

@@ -17,6 +17,7 @@ from onnx import checker, inliner, version_converter
 
 from lanner.errors import MisuseError, ModelError
 from lanner.files import check_file
+from lanner.onnx.branches import open_branches
 from lanner.onnx.earlier import PLAIN_RESIZE, complete_resizes, keep_samples_apart
 from lanner.onnx.external import external_files, load_external
 from lanner.onnx.number_types import to_float32
@@ -53,6 +54,7 @@ def load_proto(source: object) -> onnx.ModelProto:
             "LightGBM or CatBoost",
         )
     converted = _convert(_checked(proto, where), where)
+    open_branches(converted)
     to_float32(converted)
     return converted
 

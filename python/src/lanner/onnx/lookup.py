@@ -293,6 +293,22 @@ def follow(
     return lookup.follow(node, inputs, index, opsets, graph)
 
 
+def lacks_row(node: Node, inputs: Sequence[object]) -> tuple[str, str] | None:
+    """Why a table cannot be looked up for every choice of an input, and what to do; None where it has all rows."""
+    data, index, *_ = (*inputs, None, None)
+    if node.operator != "Gather" or node.attr("axis", 0) != 0 or not isinstance(data, np.ndarray):
+        return None
+    if not isinstance(index, Indices) or index.table.dtype.kind not in "iu":
+        return None
+    asked = index.table.astype(np.int64)
+    beyond = np.argwhere((asked < -len(data)) | (asked >= len(data)))
+    if not len(beyond):
+        return None
+    place = tuple(beyond[0])
+    what = f"is {asked[place]} where the model's input is {place[0]}, and the table has {len(data)} rows"
+    return what, "let the table have a row for every number that the input may be, or the input fewer numbers"
+
+
 def _alike(one: Lookup, other: Lookup) -> bool:
     """Whether both are functions of the same elements, place by place."""
     if isinstance(one, Indices) and isinstance(other, Indices):

@@ -20,6 +20,7 @@ from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
 from lanner.onnx.bodies import is_opened, names_read, opened, ways
+from lanner.onnx.branches import open_branches
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
 from lanner.onnx.ending import End, check_end, check_ending, find_end
@@ -28,7 +29,7 @@ from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
 from lanner.onnx.hiding import hides
 from lanner.onnx.infinite import Origins
-from lanner.onnx.lookup import Bits, Indices, Lookup, follow, moved_pair, moves
+from lanner.onnx.lookup import Bits, Indices, Lookup, follow, lacks_row, moved_pair, moves
 from lanner.onnx.node import Node, NotFiniteError
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_ends
@@ -146,6 +147,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     """
     frame = frame or Frame()
     frame.apply(proto)
+    open_branches(proto)
     samples_first(proto)
     free_batch(proto)
     split_trees(proto)
@@ -438,6 +440,13 @@ class _Walk:
             found = None
         if found is None and proto.op_type == "Where":
             return self._chooses(node, given)
+        if found is None and (told := lacks_row(node, given)) is not None:
+            name = next(filter(None, proto.output))
+            self._refusals.note(node.unsupported("input 1", *told), node)
+            self.values[name] = self._shapes.stand_in(name)
+            shapes = [shape_of(self.values[name])]
+            self.steps.append(Step(node, Outcome.REFUSED, [shape_of(value) for value in node.inputs], shapes))
+            return True
         if found is None:
             return False
         self.values[next(filter(None, proto.output))] = found

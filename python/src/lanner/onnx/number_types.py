@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from lanner.onnx.bodies import names_read
 from lanner.onnx.contents import all_graphs, all_tensors, constant_nodes
 
 #: Types of floats that become float32.
@@ -62,9 +63,15 @@ def _take_as_floats(graph: onnx.GraphProto, entry: onnx.ValueInfoProto) -> None:
     while pending:
         name = pending.pop()
         for node in graph.node:
-            if name not in node.input or node.op_type == "Shape" or _casts_to_float(node):
+            if name not in names_read(node) or node.op_type == "Shape" or _casts_to_float(node):
                 continue
-            if node.op_type not in _MOVEMENTS or name in node.input[1:] or node.domain not in ("", "ai.onnx"):
+            # A body may read it, too, which shows in no list of inputs.
+            if (
+                name not in node.input
+                or node.op_type not in _MOVEMENTS
+                or name in node.input[1:]
+                or node.domain not in ("", "ai.onnx")
+            ):
                 return
             pending += [output for output in node.output if output not in moved]
             moved.update(node.output)

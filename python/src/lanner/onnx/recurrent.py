@@ -181,6 +181,12 @@ def _checked(node: Node, index: int, shape: tuple[int, ...]) -> Array:
 def _initial(node: Node, index: int, directions: int, hidden: int) -> Array:
     """The state before the first step, (directions, hidden), which is the same for all samples."""
     batch = 0 if node.attr("layout", 0) else 1
+    if len(node.inputs) > index and isinstance(node.inputs[index], Wire):
+        raise node.unsupported(
+            f"input {index}",
+            "is a state that depends on a private input, and a first state must be a constant",
+            "fix the input that it comes from, as in --fix state=0, or write the cell of MatMul, Sigmoid, Tanh and Mul",
+        )
     value = node.weight(index) if len(node.inputs) > index and node.constant(index) is not None else None
     if value is None:
         return np.zeros((directions, hidden), np.float32)

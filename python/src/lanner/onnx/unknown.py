@@ -82,6 +82,7 @@ def check_embedding(node: Node) -> None:
     if node.operator.startswith("Gather") and not isinstance(first, Wire) and any(isinstance(v, Wire) for v in others):
         raise node.unsupported(
             "input 1",
-            "looks an embedding up at places that are computed from private values; only an input's own integers are",
+            "looks an embedding up at places that are computed from private values, or inside of a loop or of a branch "
+            "that shapes choose; only an input's own integers are looked up, outside of these",
             "let the indices be an input of integers, or give embedded inputs",
         )

