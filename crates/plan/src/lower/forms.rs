@@ -110,7 +110,8 @@ impl Planner<'_> {
     fn price_of_drop(&self, node: &FixedNode) -> Result<usize, PlanError> {
         let values = self.choices.samples.times(node.len());
         let drop = DropGuard { values, bits: node.accumulator.bits(), guard: DROPPED };
-        let bytes = drop.build(&self.sets).and_then(|built| sent(&*built)).map_err(|error| layer(node, error))?;
+        let bytes =
+            drop.build(&self.sets).and_then(|built| sent(&*built)).map_err(|error| layer(node, error))?;
         Ok(price_of_bytes(usize::try_from(bytes).unwrap_or(usize::MAX)))
     }
 }

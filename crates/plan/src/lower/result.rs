@@ -78,7 +78,8 @@ impl Planner<'_> {
         // A ring without room is the circuit's.
         let Ok(built) = transfers.build(&self.sets) else { return Ok(None) };
         let node = &self.network.nodes()[self.network.nodes().len() - 1];
-        let garbled = circuit.build(&self.sets).and_then(|built| sent(&*built)).map_err(|error| layer(node, error))?;
+        let garbled =
+            circuit.build(&self.sets).and_then(|built| sent(&*built)).map_err(|error| layer(node, error))?;
         let by_transfers = sent(&*built).map_err(|error| layer(node, error))?;
         Ok((by_transfers < garbled).then_some(transfers))
     }
