@@ -70,11 +70,23 @@ impl Builder<'_> {
         };
         let (most, unit) =
             (constants.iter().map(off).fold(0.0, f64::max), self.source.free_unit(self.structure, index + 1));
-        if most <= unit {
+        if most <= unit || !self.is_of_truths(self.source.items[index].inputs[0]) {
             return Ok(x);
         }
         let factor = (x.scale / unit * FINER_BESIDE).log2().ceil().exp2().clamp(1.0, MAX_FACTOR as f64);
         self.multiplied(index, self.source.items[index].inputs[0], x, factor as i64, "finer")
+    }
+
+    /// Whether a value is what comparisons make, times numbers.
+    fn is_of_truths(&self, mut value: usize) -> bool {
+        while let Some(item) = value.checked_sub(1).map(|index| &self.source.items[index]) {
+            match &item.action {
+                action if action.compares() => return true,
+                Action::Factor(_) | Action::Move(_) | Action::Mean(_) => value = item.inputs[0],
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// How many units are a step of what item `index` adds constants to, where elements of the input are, and sums with these are compared.
