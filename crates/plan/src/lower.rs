@@ -30,9 +30,8 @@ use lanner_transfers::{DropGuard, RingChosen};
 use lanner_yao as yao;
 
 use self::by_transfers::ByTransfers;
-use self::forms::DROPPED;
 pub use self::function::polynomials;
-use self::guards::Guards;
+use self::guards::{DROPPED, Guards};
 use self::result::{first_bytes, only_choices_take_transfers};
 use self::saturation::UpperBound;
 use crate::built::layer as layer_of;

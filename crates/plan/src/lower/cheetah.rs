@@ -7,7 +7,7 @@ use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Spec};
 use lanner_transfers::{RingActivation, RingSquare, Rounding};
 
-use super::forms::DROPPED;
+use super::guards::DROPPED;
 use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;
 use crate::mode::{Between, Inexact, Mode};

@@ -8,14 +8,11 @@ use lanner_network::{FixedNode, FixedOp};
 use lanner_step::Spec;
 use lanner_transfers::{DropGuard, Rounding};
 
-use super::guards::{Form, Guards};
+use super::guards::{DROPPED, Form, Guards};
 use super::result::sent;
 use super::{Chosen, Planner, layer};
 use crate::PlanError;
 use crate::mode;
-
-/// The bits of guard of layers whose guard is dropped right behind.
-pub(super) const DROPPED: u32 = 1;
 
 /// A layer whose answers are cheaper packed.
 struct Packable {

@@ -206,5 +206,8 @@ fn groups(nodes: &[FixedNode], errors: &[u64]) -> Vec<(Vec<usize>, u64)> {
     groups
 }
 
+/// The bits of guard of layers whose guard is dropped right behind.
+pub(super) const DROPPED: u32 = 1;
+
 /// The most bits of guard: each is compared once more where it is dropped.
 const MOST_BITS: u32 = 4;
