@@ -35,8 +35,11 @@ impl Planner<'_> {
         let droppable = |index: &usize| {
             let by_ciphertexts = self.sparse[*index].is_none() && !chosen.contains(index);
             let rule = self.rules(*index).layer;
-            matches!(self.network.nodes()[*index].op, FixedOp::Conv2d(_) | FixedOp::Linear { .. })
-                && by_ciphertexts
+            // What picks elements is for transfers, which take no round.
+            matches!(
+                self.network.nodes()[*index].op,
+                FixedOp::Conv2d(_) | FixedOp::Linear { picks: false, .. }
+            ) && by_ciphertexts
                 && matches!(rule, mode::Layer::Coefficients | mode::Layer::Ahead)
                 && guards.of(index + 1) == 0
         };
