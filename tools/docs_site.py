@@ -29,6 +29,7 @@ PLACES = {
     "deploy/README.md": "how-to/run-as-a-service.md",
     "models/README.md": "models/index.md",
     "research/circulant.md": "protocols/spectral-circulant.md",
+    "tools/wild/README.md": "project/wild.md",
 }
 
 FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)

@@ -126,6 +126,46 @@ pub fn matrices() -> Subject {
     subject
 }
 
+/// Complete trees: a layer that picks elements, and steps of which the last one chooses what leaves say.
+#[must_use]
+pub fn trees() -> Subject {
+    let subject = ensemble("trees", 3, 4, None);
+    for name in ["ot.select", "ot.chosen"] {
+        assert!(subject.protocols.steps().any(|step| step.protocol.name() == name), "{name}");
+    }
+    subject
+}
+
+/// Trees whose ways are secret: a layer of blocks between steps.
+#[must_use]
+pub fn ways() -> Subject {
+    // The first node leads to a leaf, or to the second one.
+    let paths = [1.0, 0.0, -1.0, 1.0, -1.0, -1.0].repeat(2);
+    ensemble("ways", 2, 3, Some(paths))
+}
+
+/// Two trees of so many nodes and leaves each over five columns, with scores of three classes.
+fn ensemble(name: &str, nodes: usize, leaves: usize, paths: Option<Vec<f32>>) -> Subject {
+    let mut tensors = Tensors::default();
+    let mut put = |name: &str, shape: Vec<usize>, data: Vec<f32>| {
+        tensors.insert(name, Tensor::new(shape, data).unwrap()).unwrap();
+    };
+    put("columns", vec![2 * nodes], (0..2 * nodes).map(|node| (node % 5) as f32).collect());
+    put("thresholds", vec![2 * nodes], (0..2 * nodes).map(|node| (3 + 2 * node) as f32).collect());
+    put("values", vec![2 * leaves, 3], (0..6 * leaves).map(|at| value(at, 1)).collect());
+    put("base", vec![3], vec![0.0; 3]);
+    let named = if paths.is_some() { "\"paths\"" } else { "null" };
+    if let Some(paths) = paths {
+        put("paths", vec![2 * leaves, nodes], paths);
+    }
+    let graph = TREES.replace("PATHS", named);
+    let row = |seed: usize| (0..5).map(move |at| ((7 * at + 3 * seed) % 16) as f32);
+    let calibration: Vec<f32> = (0..8).flat_map(row).collect();
+    let options = options(name, "cheetah", "label");
+    let model = Model::compile(Graph::from_json(&graph).unwrap(), tensors, &calibration, &options).unwrap();
+    Subject::new(model, row(3).collect())
+}
+
 /// A layer in a coefficient encoding, and the label with its probability.
 #[must_use]
 pub fn likely() -> Subject {
@@ -211,6 +251,10 @@ const MATRICES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}
     {"name":"product","op":"MatrixProduct","inputs":["left","right"]},
     {"name":"flat","op":"Flatten","inputs":["product"]},
     {"name":"fc3","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["flat"]}],"output":"fc3"}"#;
+
+const TREES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
+    {"name":"trees","op":{"Trees":{"trees":2,"high":15,"columns":"columns","thresholds":"thresholds","paths":PATHS,"values":"values","base":"base"}},
+    "inputs":["x"]}],"output":"trees"}"#;
 
 const LINEAR: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]}],"output":"fc1"}"#;

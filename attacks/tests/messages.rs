@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lanner_attacks::lanes::Lanes;
 use lanner_attacks::models::{
     Subject, best, circuits, encrypted, faithful, frequency, likely, lookups, matrices, probability,
-    products, several, squares, transfers,
+    products, several, squares, transfers, trees, ways,
 };
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
@@ -192,6 +192,16 @@ fn attack_preparation(victim: Victim) {
 fn either_party_of_a_prediction_by_transfers_refuses_or_goes_on() {
     for (subject, runs) in [(transfers(), 600), (faithful(), 600), (products(), 300), (lookups(), 600)] {
         let conversation = Conversation::prepared_predictions(&subject, extent::of(runs));
+        attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
+        check_honest(&subject);
+    }
+}
+
+/// Layers that pick elements, and steps that choose what leaves say; ways that are layers of blocks.
+#[test]
+fn either_party_of_trees_refuses_or_goes_on() {
+    for subject in [trees(), ways()] {
+        let conversation = Conversation::prepared_predictions(&subject, extent::of(300));
         attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
         check_honest(&subject);
     }

@@ -178,3 +178,50 @@ fn inner_product(inputs: &[&Poly<Eval>], factors: &[&CoefficientFactor]) -> Resu
     }
     Ok(sum)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::ParameterSet;
+
+    #[test]
+    fn residues_are_the_centred_integers_of_least_magnitude() {
+        for set in [ParameterSet::C1, ParameterSet::C2, ParameterSet::A2] {
+            let parameters = set.parameters().unwrap();
+            let degree = parameters.degree();
+            for bits in [1, 2, 16, 31] {
+                let half = 1_i64 << (bits - 1);
+                let edges = [-half, -half + 1, -1, 0, 1, half - 1].map(|value| value.clamp(-half, half - 1));
+                let signed: Vec<i64> = edges.into_iter().cycle().take(degree).collect();
+                let expected: Vec<i32> = signed.iter().map(|value| *value as i32).collect();
+                let residues: Vec<u64> =
+                    signed.iter().map(|value| *value as u64 & ((1 << bits) - 1)).collect();
+                let expected = CoefficientFactor::new(&parameters, &expected).unwrap();
+                let factor = CoefficientFactor::of_residues(&parameters, &residues, bits).unwrap();
+                assert!(factor.words() == expected.words(), "{set:?}, {bits} bits");
+            }
+            // Larger ones than signed words of 32 bits: 2^62 modulo 2^63 is its own negative.
+            let top = CoefficientFactor::of_residues(&parameters, &vec![1 << 62; degree], 63).unwrap();
+            let mut constant = Poly::<Coeff>::zero(&parameters.basis(parameters.limbs()));
+            for (limb, modulus) in constant.limbs_mut().zip(parameters.moduli()) {
+                limb.fill(modulus.sub(0, modulus.reduce(1 << 62)));
+            }
+            assert!(*top.words()[0] == constant.into_eval().into_words()[..]);
+        }
+    }
+
+    #[test]
+    fn factors_of_another_length_or_of_too_many_bits_are_refused() {
+        let parameters = ParameterSet::C1.parameters().unwrap();
+        let of =
+            |count: usize, bits| CoefficientFactor::of_residues(&parameters, &vec![0; count], bits).map(drop);
+        for count in [0, 2047, 2049] {
+            assert_eq!(of(count, 20), Err(BfvError::Length { expected: 2048, got: count }));
+        }
+        for bits in [0, 64, u32::MAX] {
+            assert!(matches!(of(2048, bits), Err(BfvError::Mismatch { .. })));
+        }
+        assert_eq!(of(2048, 63), Ok(()));
+    }
+}

@@ -25,6 +25,10 @@ pub enum ParameterSet {
     C2,
     /// `N = 4096`, two limbs of 50 bits: the same in rings of any width.
     C3,
+    /// `N = 4096`, one limb of 50 bits and a special one: coefficient-encoded layers with a guard and [packed answers](crate::Interleaving).
+    C4,
+    /// `N = 4096`, two limbs of 35 bits and a special one: the same in rings that are wider.
+    C5,
     /// `N = 8192`, three limbs of 50 bits and a special one: rotation kernels.
     B,
     /// `N = 8192`, one limb of 50 bits, three of 38 and a special one of 50: rotation kernels modulo wide primes, and two products in a row.
@@ -41,7 +45,7 @@ impl ParameterSet {
     pub const fn degree(self) -> usize {
         match self {
             Self::C1 | Self::C2 => 2048,
-            Self::A0 | Self::A1 | Self::C3 => 4096,
+            Self::A0 | Self::A1 | Self::C3 | Self::C4 | Self::C5 => 4096,
             Self::A2 | Self::B | Self::W => 8192,
             Self::L => 16384,
             Self::LPrime => 32768,
@@ -58,6 +62,8 @@ impl ParameterSet {
             Self::C1 => "C1",
             Self::C2 => "C2",
             Self::C3 => "C3",
+            Self::C4 => "C4",
+            Self::C5 => "C5",
             Self::B => "B",
             Self::W => "W",
             Self::L => "L",
@@ -89,6 +95,8 @@ impl ParameterSet {
             Self::A0 | Self::C1 => (&PRIMES[..1], None),
             Self::C2 => (PRIMES_27_26.as_slice(), None),
             Self::C3 => (&PRIMES[..2], None),
+            Self::C4 => (&PRIMES[..1], Some(PRIMES[1])),
+            Self::C5 => (&PRIMES_35[1..], Some(PRIMES_35[0])),
             Self::A1 => (PRIMES_35.as_slice(), None),
             Self::A2 => (PRIMES_40.as_slice(), None),
             Self::B => (&PRIMES[..3], Some(PRIMES[3])),
@@ -96,7 +104,7 @@ impl ParameterSet {
             Self::L => (&PRIMES[..7], Some(PRIMES[7])),
             Self::LPrime => (&PRIMES[..16], Some(PRIMES[16])),
         };
-        Parameters::new(self.degree(), limbs, special)
+        Parameters::checked(self.degree(), limbs, special, Some(self))
     }
 }
 
@@ -139,6 +147,7 @@ pub struct Parameters {
 
 #[derive(Debug)]
 struct Inner {
+    set: Option<ParameterSet>,
     /// `q_0, ..., q_(L-1)`, then `P` if there is one.
     extended: RnsBasis,
     /// `L`.
@@ -160,6 +169,15 @@ impl Parameters {
     /// distinct primes `= 1 mod 2 * degree` below `2^50`, and there is at least one; [`BfvError::Mismatch`] if the special
     /// modulus is smaller by more than a bit than another, for key switching would then be noisy.
     pub fn new(degree: usize, moduli: &[u64], special: Option<u64>) -> Result<Self, BfvError> {
+        Self::checked(degree, moduli, special, None)
+    }
+
+    fn checked(
+        degree: usize,
+        moduli: &[u64],
+        special: Option<u64>,
+        set: Option<ParameterSet>,
+    ) -> Result<Self, BfvError> {
         if moduli.is_empty() {
             return Err(BfvError::Modulus { modulus: 0, degree });
         }
@@ -180,7 +198,13 @@ impl Parameters {
         let mut switching = shorter.collect::<Result<Vec<_>, _>>()?;
         switching.extend(special.map(|_| extended.clone()));
         let auxiliary = OnceLock::new();
-        Ok(Self { inner: Arc::new(Inner { extended, limbs, switching, auxiliary }) })
+        Ok(Self { inner: Arc::new(Inner { set, extended, limbs, switching, auxiliary }) })
+    }
+
+    /// The set whose parameters these are, if they are a set's.
+    #[must_use]
+    pub fn set(&self) -> Option<ParameterSet> {
+        self.inner.set
     }
 
     /// The ring degree `N`.
@@ -320,7 +344,7 @@ mod tests {
 
     #[test]
     fn every_named_set_is_accepted() {
-        use ParameterSet::{A0, A1, A2, B, C1, C2, C3, L, LPrime, W};
+        use ParameterSet::{A0, A1, A2, B, C1, C2, C3, C4, C5, L, LPrime, W};
         for (set, degree, limbs, bits) in [
             (A0, 4096, 1, 50.0),
             (A1, 4096, 3, 105.0),
@@ -328,17 +352,20 @@ mod tests {
             (C1, 2048, 1, 50.0),
             (C2, 2048, 2, 52.9517),
             (C3, 4096, 2, 100.0),
+            (C4, 4096, 1, 50.0),
+            (C5, 4096, 2, 70.0),
             (B, 8192, 3, 150.0),
             (W, 8192, 4, 164.0),
             (L, 16384, 7, 350.0),
             (LPrime, 32768, 16, 800.0),
         ] {
             let parameters = set.parameters().unwrap();
+            assert_eq!(parameters.set(), Some(set));
             assert_eq!(parameters.degree(), degree);
             assert_eq!(parameters.limbs(), limbs);
             assert!((parameters.log2_modulus(limbs) - bits).abs() < 1e-3);
         }
-        assert_eq!(small().degree(), 2048);
+        assert_eq!((small().set(), small().degree()), (None, 2048));
     }
 
     #[test]

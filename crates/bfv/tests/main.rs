@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod common;
+mod interleave;
 mod known_answers;
 mod laws;
 mod levels;

@@ -4,11 +4,3 @@
 pub mod cheetah;
 pub mod delphi;
 pub mod matrices;
-
-use lanner_bfv::ParameterSet;
-
-/// A party's layer with the parameter set whose keys it needs.
-pub(crate) struct OfSet<L> {
-    pub(crate) set: ParameterSet,
-    pub(crate) layer: L,
-}

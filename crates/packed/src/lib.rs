@@ -5,11 +5,3 @@ pub mod exchange;
 pub mod falcon;
 pub mod gazelle;
 pub mod square;
-
-use lanner_bfv::ParameterSet;
-
-/// A party's layer with the parameter set whose keys it needs.
-pub(crate) struct OfSet<L> {
-    pub(crate) set: ParameterSet,
-    pub(crate) layer: L,
-}

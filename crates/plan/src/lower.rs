@@ -3,6 +3,7 @@
 mod by_transfers;
 mod cheetah;
 mod chosen;
+mod forms;
 mod function;
 mod guards;
 mod lookup;
@@ -25,12 +26,12 @@ use lanner_packed::{falcon, gazelle};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Function, Known, ProtocolError, Sets, ValueType, Windows};
-use lanner_transfers::RingChosen;
+use lanner_transfers::{DropGuard, RingChosen};
 use lanner_yao as yao;
 
 use self::by_transfers::ByTransfers;
 pub use self::function::polynomials;
-use self::guards::Guards;
+use self::guards::{DROPPED, Guards};
 use self::result::{first_bytes, only_choices_take_transfers};
 use self::saturation::UpperBound;
 use crate::built::layer as layer_of;
@@ -337,7 +338,12 @@ impl<'n> Planner<'n> {
             // Whatever else there is: a circuit computes it, or nothing does.
             _ => return self.circuit(index, inputs[0]),
         };
-        self.values[index + 1] = Some(self.push(&node.name, inputs, protocol)?);
+        let mut made = self.push(&node.name, inputs, protocol)?;
+        if self.guards.drops(index + 1) {
+            let drop = DropGuard { values, bits: node.accumulator.bits(), guard: DROPPED };
+            made = self.push(&node.name, vec![made], drop)?;
+        }
+        self.values[index + 1] = Some(made);
         Ok(())
     }
 

@@ -7,11 +7,12 @@
 mod queue;
 
 use std::error::Error;
+use std::rc::Rc;
 use std::time::Instant;
 
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Prg, Ring, Seed, Share, parallel};
-use lanner_step::{Convolution, Sets, receive_keys, send_keys};
+use lanner_step::{Client, Convolution, Inputs, Needs, Server, SetUp, Sets, Step, Value};
 use queue::{Queue, median};
 
 const WAYS: [(&str, Accuracy); 2] = [("exact", Accuracy::Exact), ("guarded", Accuracy::Guarded(1))];
@@ -65,6 +66,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn shared(share: &Share) -> Inputs {
+    Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))])
+}
+
 fn measure(name: &str, shape: &Convolution, bits: u32, repeats: usize) -> Result<(), Box<dyn Error>> {
     let mut rng = Prg::new(Seed::from_bytes([1; 16]));
     let sets = Sets::new()?;
@@ -74,44 +79,52 @@ fn measure(name: &str, shape: &Convolution, bits: u32, repeats: usize) -> Result
     let (ring, truth) = (Ring::Pow2(bits), shape.apply(&weights, &input)?);
     let mut ways = Vec::new();
     for (way, accuracy) in WAYS {
-        let (_, scheme) = Scheme::cheapest(&Stacked::try_from(shape)?, bits, accuracy, &sets)?;
+        let (set, scheme) = Scheme::cheapest(&Stacked::try_from(shape)?, bits, accuracy, &sets)?;
+        let needs = Needs { keys: Some((set, [].into())), ..Needs::default() };
+        let set_up = SetUp::of(&[needs], [0; 2], &sets)?;
         let (mut at_client, mut at_server) = Queue::pair();
-        let key = send_keys(&mut at_client, scheme.parameters(), &[], &mut rng)?;
-        let public = receive_keys(&mut at_server, scheme.parameters(), &[])?.public;
+        let at_home = Client::set_up(&mut at_client, &set_up, Prg::new(Seed::random(&mut rng)))?;
+        let serving = Server::set_up(&mut at_server, &set_up, Prg::new(Seed::random(&mut rng)))?;
         let layers = (ClientLayer::new(scheme.clone())?, ServerLayer::new(scheme.clone(), &weights, &bias)?);
         let times: [Vec<f64>; 4] = Default::default();
-        ways.push((way, accuracy, scheme, [at_client, at_server], (key, public), layers, times));
+        ways.push((way, accuracy, scheme, [at_client, at_server], (at_home, serving), layers, times));
     }
+    let nothing = Inputs::new(vec![None]);
     for _ in 0..repeats {
-        for (_, accuracy, _, [at_client, at_server], (key, public), (client, server), times) in &mut ways {
+        for (_, accuracy, _, [at_client, at_server], (at_home, serving), (client, server), times) in &mut ways
+        {
             let server_input = Share::random(ring, input.len(), &mut rng);
             let client_input = Share::embed(ring, &input).sub(&server_input)?;
             let mut clock = Instant::now();
             let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64() * 1e3;
-            let request = client.request(at_client, key, &mut rng)?;
+            let request = client.request(at_client, at_home)?;
             let mut client_ahead = lap();
-            let prepared = server.prepare(at_server, public, &mut rng)?;
+            let (prepared, _) = server.prepare(at_server, serving, (), &nothing)?;
             let server_ahead = lap();
-            let material = client.receive(at_client, key, request)?;
+            let (material, _) = client.prepare(at_client, at_home, request, &nothing)?;
             client_ahead += lap();
             // A thread of its own: either party sends and receives online.
             let (answer, taken) = std::thread::scope(|scope| {
                 let run = scope.spawn(|| {
                     let start = Instant::now();
-                    server.online(at_server, prepared, &server_input).map(|share| (share, start.elapsed()))
+                    let inputs = shared(&server_input);
+                    server.online(at_server, prepared, &inputs).map(|made| (made, start.elapsed()))
                 });
                 let start = Instant::now();
-                let share = client.online(at_client, material, &client_input)?;
+                let made = client.online(at_client, material, &shared(&client_input))?;
                 let client_time = start.elapsed();
-                let (server_share, server_time) =
+                let (server_made, server_time) =
                     run.join().map_err(|_| lanner_step::ProtocolError::Missing("a thread ended early"))??;
-                Ok::<_, Box<dyn Error>>(((share, server_share), [client_time, server_time]))
+                Ok::<_, Box<dyn Error>>(([made, server_made], [client_time, server_time]))
             })?;
             let online = taken.map(|time| time.as_secs_f64() * 1e3);
             for (times, time) in times.iter_mut().zip([client_ahead, server_ahead, online[0], online[1]]) {
                 times.push(time);
             }
-            let got = answer.0.reveal(&answer.1)?;
+            let [Value::Shared(client_share), Value::Shared(server_share)] = answer else {
+                return Err("a layer's output is shared".into());
+            };
+            let got = client_share.reveal(&server_share)?;
             let expected = truth.iter().zip(&bias).map(|(y, bias)| y + bias);
             if !got.iter().map(|got| got >> accuracy.guard()).eq(expected) {
                 return Err(format!("{name}: the result is wrong").into());

@@ -7,14 +7,15 @@
 mod queue;
 
 use std::error::Error;
+use std::rc::Rc;
 use std::time::Instant;
 
-use lanner_bfv::{NeededKey, Parameters};
+use lanner_bfv::Parameters;
 use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::gazelle::{ClientLayer, ServerLayer, offline_cost, online_cost, parameters};
 use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{
-    Convolution, Rotation, Samples, WeightForm, galois_element, keys_cost, receive_keys, send_keys,
+    Client, Convolution, Inputs, KeyUse, Needs, Samples, Server, SetUp, Sets, Step, Value, WeightForm,
 };
 use queue::{Queue, median};
 
@@ -87,12 +88,13 @@ fn measure(
     let input: Vec<i64> = (0..shape.inputs() as i64).map(|i| i * 31 % 256).collect();
     let truth = shape.apply(&weights, &input)?;
 
-    let rotations: Vec<Rotation> = packing.keys().into_iter().collect();
-    let elements = rotations.iter().map(|rotation| galois_element(*rotation, parameters.degree()));
-    let elements = elements.map(|element| element.map(NeededKey::from)).collect::<Result<Vec<_>, _>>()?;
+    let uses = packing.keys().into_iter().map(|rotation| (KeyUse::Rotation(rotation), usize::MAX));
+    let needs = Needs { keys: parameters.set().map(|set| (set, uses.collect())), ..Needs::default() };
+    let set_up = SetUp::of(&[needs], [0; 2], &Sets::new()?)?;
     let (mut at_client, mut at_server) = Queue::pair();
-    let key = send_keys(&mut at_client, parameters, &elements, &mut rng)?;
-    let keys = receive_keys(&mut at_server, parameters, &elements)?;
+    let mut at_home = Client::set_up(&mut at_client, &set_up, Prg::new(Seed::from_bytes([2; 16])))?;
+    let mut serving = Server::set_up(&mut at_server, &set_up, Prg::new(Seed::from_bytes([3; 16])))?;
+    let nothing = Inputs::new(vec![None]);
     let client = ClientLayer::new(packing, parameters, PRIME)?;
     let server = ServerLayer::in_form(form, packing.clone(), parameters, PRIME, weights[..].into(), &bias)?;
     let ring = Ring::Prime(PRIME);
@@ -106,15 +108,18 @@ fn measure(
             times[part][repeat] += clock.elapsed().as_secs_f64() * 1e3;
             clock = Instant::now();
         };
-        let request = client.request(&mut at_client, &key, &mut rng)?;
+        let request = client.request(&mut at_client, &mut at_home)?;
         lap(0);
-        let server_material = server.offline(&mut at_server, &keys, &mut rng)?;
+        let (server_material, _) = server.prepare(&mut at_server, &mut serving, (), &nothing)?;
         lap(1);
-        let client_material = client.receive(&mut at_client, &key, request)?;
+        let (client_material, _) = client.prepare(&mut at_client, &mut at_home, request, &nothing)?;
         lap(0);
         let pending = client.send(&mut at_client, client_material, &client_share)?;
         lap(2);
-        let server_share = server.online(&mut at_server, server_material, &server_share)?;
+        let inputs = Inputs::new(vec![Some(Rc::new(Value::Shared(server_share)))]);
+        let Value::Shared(server_share) = server.online(&mut at_server, server_material, &inputs)? else {
+            return Err("a layer's output is shared".into());
+        };
         lap(3);
         let client_share = client.finish(&mut at_client, pending)?;
         lap(2);
@@ -131,7 +136,7 @@ fn measure(
             r#"{{"bench": "layer", "name": "{name}", "kernel": "{}", "baby": {}, "weights": "{form_name}", "keys": {}, "hoisted": {}, "rotations": {}, "products": {}, "client_offline": {client_offline:.4}, "server_offline": {server_offline:.4}, "client_online": {client_online:.4}, "server_online": {server_online:.4}, "repeat": {repeats}}}"#,
             packing.kernel().name(),
             packing.baby(),
-            elements.len(),
+            packing.keys().len(),
             operations.hoisted_rotations,
             operations.rotations,
             operations.multiplications,
@@ -143,11 +148,11 @@ fn measure(
     println!(
         "{name:<24} {:<24} {form_name:<8} {:>5} {:>5} {:>4} {:>5} {:>7.1} {:>7.1} | {client_offline:>8.2} {server_offline:>8.2} {:>9} | {client_online:>8.2} {server_online:>8.2} {:>8.2} {:>9}",
         format!("{} {}", packing.kernel().name(), packing.baby()),
-        elements.len(),
+        packing.keys().len(),
         operations.hoisted_rotations,
         operations.rotations,
         operations.multiplications,
-        mega(keys_cost(parameters, &elements)?.bytes()),
+        mega(set_up.cost()?.bytes()),
         mega(ServerLayer::bytes(packing, parameters, PRIME, form)),
         offline.request.beside(offline.answer).bytes(),
         client_online + server_online,

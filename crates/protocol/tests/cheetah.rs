@@ -1,12 +1,12 @@
 //! Coefficient-encoded layers: outputs equal the convolution, bytes are those announced, shares are uniform.
 
 use lanner_bfv::ParameterSet;
-use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
+use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Linear, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Ring, Share, parallel};
-use lanner_step::{Convolution, Sets, receive_keys, send_keys};
+use lanner_step::{Client, Convolution, Samples, Server, SetUp, Sets, Spec, Step};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
-use crate::common::{Party as End, edge_share, rng, run, signed, split};
+use crate::common::{Party as End, bytes, edge_share, inputs, rng, run, share, signed, split, unknown};
 
 struct Outcome {
     off: Vec<i64>,
@@ -29,11 +29,24 @@ fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, 
 
 /// One run of a layer on random weights and inputs; checks what was sent against the costs.
 fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outcome {
+    let sets = Sets::new().unwrap();
+    let made = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
+    outcome_of(made, shape, bits, accuracy, seed)
+}
+
+fn outcome_of(
+    (set, scheme): (ParameterSet, Scheme),
+    shape: &Convolution,
+    bits: u32,
+    accuracy: Accuracy,
+    seed: u8,
+) -> Outcome {
     // As on two cores, whatever the machine.
     parallel::set_threads(2);
     let sets = Sets::new().unwrap();
-    let (_, scheme) = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
-    let parameters = scheme.parameters().clone();
+    let spec = Linear { shape: shape.clone(), bits, set, accuracy, samples: Samples::ONE };
+    let needs = spec.build(&sets).unwrap().needs().unwrap();
+    let set_up = SetUp::of(&[needs], [0; 2], &sets).unwrap();
     let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
     let ring = Ring::Pow2(bits);
     let outputs = shape.outputs().unwrap();
@@ -43,32 +56,28 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
     let server_input = edge_share(ring, input.len(), &mut rng(seed + 3));
     let client_input = split(ring, &input, &server_input);
     let mut channels = End::pair();
-    let bytes = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
     let client_layer = ClientLayer::new(scheme.clone()).unwrap();
     let server_layer = ServerLayer::new(scheme, &weights, &bias).unwrap();
     let (client, server) = run(
         &mut channels,
         |end| {
-            let rng = &mut rng(seed + 4);
-            let key = send_keys(end, &parameters, &[], rng).unwrap();
-            let request = client_layer.request(end, &key, rng).unwrap();
-            let material = client_layer.receive(end, &key, request).unwrap();
-            let before = bytes(end);
-            let share = client_layer.online(end, material, &client_input).unwrap();
-            assert_eq!(bytes(end) - before, online.client_bytes());
-            share
+            let mut client = Client::set_up(end, &set_up, rng(seed + 4)).unwrap();
+            let request = client_layer.request(end, &mut client).unwrap();
+            let (material, _) = client_layer.prepare(end, &mut client, request, &unknown(1)).unwrap();
+            let before = bytes(&end.sent);
+            let made = client_layer.online(end, material, &inputs(&[&client_input])).unwrap();
+            assert_eq!(bytes(&end.sent) - before, online.client_bytes());
+            share(made)
         },
         |end| {
-            let rng = &mut rng(seed + 5);
-            let key = receive_keys(end, &parameters, &[]).unwrap().public;
-            let material = server_layer.prepare(end, &key, rng).unwrap();
-            assert_eq!(bytes(end), offline.answer.server_bytes());
-            let known = material.share().values().to_vec();
-            let before = bytes(end);
-            let share = server_layer.online(end, material, &server_input).unwrap();
-            assert_eq!(bytes(end) - before, online.server_bytes());
-            assert_eq!(share.values(), known, "the server's share is known ahead");
-            share
+            let mut server = Server::set_up(end, &set_up, rng(seed + 5)).unwrap();
+            let (material, known) = server_layer.prepare(end, &mut server, (), &unknown(1)).unwrap();
+            assert_eq!(bytes(&end.sent), offline.answer.server_bytes());
+            let before = bytes(&end.sent);
+            let made = share(server_layer.online(end, material, &inputs(&[&server_input])).unwrap());
+            assert_eq!(bytes(&end.sent) - before, online.server_bytes());
+            assert_eq!(made.values(), share(known.unwrap()).values(), "the server's share is known ahead");
+            made
         },
     );
     let expected = shape.apply(&weights, &input).unwrap();
@@ -115,6 +124,36 @@ fn guarded_layers_give_the_convolution_or_one_more_below_its_bits() {
     for (number, (shape, bits, guard)) in shapes.into_iter().enumerate() {
         let outcome = outcome(&shape, bits, Accuracy::Guarded(guard), 10 * number as u8);
         assert!(outcome.off.iter().all(|off| (0..=1).contains(off)), "{shape:?}, {bits} bits");
+    }
+}
+
+#[test]
+fn packed_answers_give_the_convolution_or_one_more_below_its_bits() {
+    let shapes = [
+        (Convolution { image: [128, 1], ..Convolution::fully_connected(64, 40) }, 25, 1),
+        (conv([8, 6], [13, 11], 3, 1, 1), 22, 2),
+    ];
+    for (number, (shape, bits, guard)) in shapes.into_iter().enumerate() {
+        let sets = Sets::new().unwrap();
+        let layer = Stacked::try_from(&shape).unwrap();
+        let packed = Scheme::packed(&layer, bits, guard, &sets).unwrap().unwrap();
+        let outcome = outcome_of(packed, &shape, bits, Accuracy::Guarded(guard), 10 * number as u8);
+        assert!(outcome.off.iter().all(|off| (0..=1).contains(off)), "{shape:?}, {bits} bits");
+    }
+}
+
+/// 128 rows of the widths of a small encoder: what packed answers save.
+#[test]
+fn packed_answers_send_two_thirds_of_what_others_send_or_less() {
+    let sets = Sets::new().unwrap();
+    for (inputs, outputs) in [(128, 128), (128, 512), (512, 128), (384, 384)] {
+        let shape = Convolution { image: [128, 1], ..Convolution::fully_connected(inputs, outputs) };
+        let layer = Stacked::try_from(&shape).unwrap();
+        let (_, apart) = Scheme::cheapest(&layer, 25, Accuracy::Guarded(1), &sets).unwrap();
+        let (_, packed) = Scheme::packed(&layer, 25, 1, &sets).unwrap().unwrap();
+        let bytes = |scheme: &Scheme| scheme.offline_cost().answer.bytes() + scheme.online_cost().bytes();
+        assert!(3 * bytes(&packed) < 2 * bytes(&apart), "{} of {}", bytes(&packed), bytes(&apart));
+        assert!(packed.price() < apart.price(), "{} of {}", packed.price(), apart.price());
     }
 }
 

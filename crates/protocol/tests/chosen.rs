@@ -1,18 +1,14 @@
 //! The step function and the layer behind it in one: outputs equal the layer of `[x >= 1]`, bytes and material are those announced, and messages are uniform.
 
-use std::rc::Rc;
-
 use lanner_primitives::{Prg, Ring, Share, parallel};
 use lanner_protocol::Protocol;
-use lanner_step::{
-    AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
-    Samples, Server, SetUp, Sets, Shared, Spec, StepCost, Value, ValueType, Weights, transfer_sets,
-};
+use lanner_step::{Built, Convolution, Known, Samples, Sets, Spec, ValueType};
 use lanner_testkit::check_bits;
 use lanner_transfers::RingChosen;
-use lanner_wire::{Kind, Reader, Writer, pack_bits};
+use lanner_wire::pack_bits;
 
-use crate::common::{Party as End, edge_share, rng, run, signed, split};
+use crate::common::laws::{Case, Model};
+use crate::common::{Party as End, edge_share, rng, signed, split};
 
 /// A matrix for each group, of some rows and columns.
 pub(crate) fn groups([groups, rows, columns]: [usize; 3]) -> Convolution {
@@ -23,24 +19,7 @@ pub(crate) fn groups([groups, rows, columns]: [usize; 3]) -> Convolution {
 /// A step with the weights of its layer, as both parties run it.
 pub(crate) struct Layer {
     spec: RingChosen,
-    weights: Vec<i64>,
-    bias: Vec<i64>,
-    shared: Shared,
-}
-
-impl ModelParts for Layer {
-    fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
-        assert_eq!(outputs, self.bias.len());
-        Ok(Weights { weight: &self.weights, bias: self.bias.iter().map(|b| (*b).into()).collect() })
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongInput("a layer's sources"))
-    }
+    model: Model,
 }
 
 /// What a run made, and the last messages of both: the client's choices and the server's corrections.
@@ -62,7 +41,7 @@ impl Layer {
             *weight = end;
         }
         let bias = signed(shape.outputs().unwrap(), bound, rng);
-        Self { spec, weights, bias, shared: Shared::default() }
+        Self { spec, model: Model::new(weights, bias) }
     }
 
     fn with_samples(mut self, samples: usize) -> Self {
@@ -78,65 +57,26 @@ impl Layer {
         self.spec.samples.times(self.spec.shape.inputs())
     }
 
+    /// The step that is held against the laws; most of its material is keys.
+    fn case(&self) -> Case<'_> {
+        Case { words: 8, ..Case::new(self.spec.clone(), &self.model) }
+    }
+
     fn built(&self) -> Box<dyn Built> {
-        self.spec.build(&Sets::new().unwrap()).unwrap()
+        self.case().built()
     }
 
-    /// Both parties' shares of the outputs, in a session of their own.
-    pub(crate) fn play(&self, channels: &mut (End, End), shares: [&Share; 2], seed: u8) -> [Share; 2] {
-        let sets = Sets::new().unwrap();
-        let (needs, memory) = (self.built().needs().unwrap(), self.built().memory().unwrap());
-        let StepCost { offline, online } =
-            self.built().cost(&mut CotSupply::new(transfer_sets(needs.transfers))).unwrap();
-        let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
-        let client_step = self.built().client("layer", self).unwrap();
-        let server_step = self.built().server("layer", self).unwrap();
-        let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);
-        let nothing = || Inputs::new(vec![None]);
-        let bytes =
-            |sent: &[(Kind, Vec<u8>)]| sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
-        let (client, server) = run(
-            channels,
-            |end| {
-                let mut client = Client::set_up(end, &set_up, rng(seed)).unwrap();
-                let before = end.sent.len();
-                let request = client_step.request(end, &mut client).unwrap();
-                let asked = end.sent.len();
-                let (material, known) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
-                let material = through(&*client_step, &material, memory.client_material);
-                let said = end.sent.len();
-                assert!(known.is_none());
-                let made = share(client_step.online(end, material, &inputs(shares[0])).unwrap());
-                assert_eq!(bytes(&end.sent[before..asked]), offline.request.client_bytes());
-                assert_eq!(bytes(&end.sent[asked..said]), offline.answer.client_bytes());
-                assert_eq!(bytes(&end.sent[said..]), online.client_bytes());
-                made
-            },
-            |end| {
-                let mut server = Server::set_up(end, &set_up, rng(seed + 1)).unwrap();
-                let before = end.sent.len();
-                let request = server_step.request(end, &mut server).unwrap();
-                let asked = end.sent.len();
-                let (material, known) = server_step.prepare(end, &mut server, request, &nothing()).unwrap();
-                let material = through(&*server_step, &material, memory.server_material);
-                let said = end.sent.len();
-                assert!(known.is_none());
-                let made = share(server_step.online(end, material, &inputs(shares[1])).unwrap());
-                assert_eq!(bytes(&end.sent[before..asked]), offline.request.server_bytes());
-                assert_eq!(bytes(&end.sent[asked..said]), offline.answer.server_bytes());
-                assert_eq!(bytes(&end.sent[said..]), online.server_bytes());
-                made
-            },
-        );
-        [client, server]
+    /// A session of its own.
+    pub(crate) fn play(&self, channels: &mut (End, End), [client, server]: [&Share; 2], seed: u8) {
+        self.case().run_over(channels, [&[client], &[server]], seed);
     }
 
-    fn run(&self, shares: [&Share; 2], seed: u8) -> Outcome {
-        let mut channels = End::pair();
-        let outputs = self.play(&mut channels, shares, seed);
-        let [flips, corrections] = [channels.0, channels.1].map(|end| end.sent.last().unwrap().clone());
+    fn run(&self, [client, server]: [&Share; 2], seed: u8) -> Outcome {
+        let run = self.case().run([&[client], &[server]], seed);
+        let last = |party: usize| run.sent[party][2].last().unwrap().clone();
+        let [flips, corrections] = [last(0), last(1)];
         assert_eq!([flips.0.0, corrections.0.0], [0x74; 2]);
-        Outcome { outputs, flips: flips.1, corrections: corrections.1 }
+        Outcome { outputs: run.outputs, flips: flips.1, corrections: corrections.1 }
     }
 
     /// What a trusted dealer who sees both shares would hand out.
@@ -145,13 +85,13 @@ impl Layer {
         let [rows, columns] = [shape.group_outputs(), shape.group_inputs()];
         let output = |(sample, output): (&[i64], usize)| {
             let bits = sample[output / rows * columns..].iter().map(|x| u64::from(*x >= 1));
-            let weights = &self.weights[output * columns..][..columns];
-            let sum = bits.zip(weights).fold(self.bias[output] as u64, |sum, (bit, weight)| {
+            let weights = &self.model.weights[output * columns..][..columns];
+            let sum = bits.zip(weights).fold(self.model.bias[output] as u64, |sum, (bit, weight)| {
                 sum.wrapping_add(bit.wrapping_mul(*weight as u64))
             });
             ring.signed(ring.embed(sum as i64))
         };
-        let outputs = self.bias.len();
+        let outputs = self.model.bias.len();
         let all = secrets.chunks(shape.inputs()).flat_map(|sample| (0..outputs).map(move |k| (sample, k)));
         all.map(output).collect()
     }
@@ -162,29 +102,6 @@ impl Layer {
         assert_eq!(mine.ring(), self.rings()[1]);
         assert_eq!(mine.reveal(&theirs).unwrap(), self.ideal(secrets), "{:?}", self.spec);
     }
-}
-
-fn share(value: Value) -> Share {
-    Inputs::new(vec![Some(Rc::new(value))]).share().unwrap().clone()
-}
-
-/// Material as it comes back from its bytes, of which there are no more than announced.
-fn through<P>(step: &dyn DynStep<P>, material: &AnyState, length: u64) -> AnyState {
-    let encode = |material: &AnyState| {
-        let mut writer = Writer::new();
-        step.encode(material, &mut writer).unwrap();
-        writer.into_bytes()
-    };
-    let bytes = encode(material);
-    assert!((length / 8..=length).contains(&(bytes.len() as u64)), "{} of {length}", bytes.len());
-    for length in [0, bytes.len() / 2, bytes.len() - 1] {
-        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
-    }
-    let mut reader = Reader::new(&bytes);
-    let decoded = step.decode(&mut reader).unwrap();
-    reader.finish().unwrap();
-    assert_eq!(encode(&decoded), bytes);
-    decoded
 }
 
 /// Values around zero, the ends of the ring, and random ones.
@@ -248,10 +165,8 @@ fn uniform(messages: &[&[u8]], bits: u32) -> bool {
 #[test]
 fn messages_and_shares_are_uniform_whatever_weights_and_shares_are() {
     let mut layer = Layer::new(&groups([COUNT, 1, 1]), RINGS, &mut rng(1));
-    layer.bias = vec![0; COUNT];
     for (weight, [client, server]) in [(0, [0, 0]), (1, [0, 1]), (-(1 << 22), [15, 15]), (7, [8, 7])] {
-        layer.weights = vec![weight; COUNT];
-        layer.shared = Shared::default();
+        layer.model = Model::new(vec![weight; COUNT], vec![0; COUNT]);
         let runs = [30, 32].map(|seed| layer.run([&constant(client), &constant(server)], seed));
         let flips: Vec<&[u8]> = runs.iter().map(|run| run.flips.as_slice()).collect();
         assert!(uniform(&flips, 1), "{weight}, {client}, {server}");
@@ -273,7 +188,7 @@ fn messages_and_shares_are_uniform_whatever_weights_and_shares_are() {
 fn material_that_is_used_twice_is_found() {
     let layer = |weight| {
         let mut layer = Layer::new(&groups([COUNT, 1, 1]), RINGS, &mut rng(1));
-        layer.weights = vec![weight; COUNT];
+        layer.model.weights = vec![weight; COUNT];
         layer
     };
     let zero = constant(0);
@@ -320,8 +235,7 @@ fn other_shapes_rings_and_models_are_refused() {
     }
     let with = |weights: usize, bias: usize| {
         let layer = Layer::new(&groups([3, 2, 4]), [4, 24], &mut rng(1));
-        let layer = Layer { weights: vec![1; weights], bias: vec![0; bias], ..layer };
-        layer.built().server("layer", &layer).is_ok()
+        layer.built().server("layer", &Model::new(vec![1; weights], vec![0; bias])).is_ok()
     };
     assert!(with(24, 6) && !with(23, 6));
 }

@@ -1,20 +1,17 @@
 //! Layers that are encrypted ahead of time: outputs equal the convolution, bytes are those announced, offline is one round, material comes back from
 //! its bytes, and what the client sends online is uniform.
 
-use std::rc::Rc;
-
+use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_coefficient::delphi::{self, Product, ServerLayer};
 use lanner_primitives::{Ring, Share, parallel};
 use lanner_protocol::Protocol;
-use lanner_step::{
-    AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
-    Samples, Server, SetUp, Sets, Shared, Spec, Value, ValueType, Weights, transfer_sets,
-};
+use lanner_step::{Built, Convolution, Known, Samples, Sets, Spec, ValueType};
 use lanner_testkit::check_bits;
-use lanner_wire::{Reader, Writer, pack_bits};
+use lanner_wire::pack_bits;
 
-use crate::common::{Party as End, edge_share, ideal, rng, signed};
+use crate::common::laws::{Case, Model};
+use crate::common::{constant, edge_share, ideal, rng, signed};
 
 fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, pad: usize) -> Convolution {
     Convolution {
@@ -32,25 +29,8 @@ fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, 
 /// A layer with its weights, as both parties run it.
 struct Layer {
     spec: delphi::Linear,
-    weights: Vec<i64>,
-    bias: Vec<i64>,
-    shared: Shared,
+    model: Model,
     sets: Sets,
-}
-
-impl ModelParts for Layer {
-    fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
-        assert_eq!(outputs, self.bias.len());
-        Ok(Weights { weight: &self.weights, bias: self.bias.iter().map(|b| (*b).into()).collect() })
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongModel("it moves no elements"))
-    }
 }
 
 /// What was made of an input, and what was sent for it.
@@ -62,10 +42,23 @@ struct Outcome {
 
 impl Layer {
     fn new(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Self {
+        let (layer, sets) = (Stacked::try_from(shape).unwrap(), Sets::new().unwrap());
+        let (set, _) = Scheme::cheapest(&layer, bits, accuracy, &sets).unwrap();
+        Self::in_set(set, shape, bits, accuracy, seed)
+    }
+
+    /// With packed answers.
+    fn packed(shape: &Convolution, bits: u32, guard: u32, seed: u8) -> Self {
+        let (layer, sets) = (Stacked::try_from(shape).unwrap(), Sets::new().unwrap());
+        let (set, scheme) = Scheme::packed(&layer, bits, guard, &sets).unwrap().unwrap();
+        assert!(scheme.packing().packed() > 1);
+        Self::in_set(set, shape, bits, Accuracy::Guarded(guard), seed)
+    }
+
+    fn in_set(set: ParameterSet, shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Self {
         // As on two cores, whatever the machine.
         parallel::set_threads(2);
         let sets = Sets::new().unwrap();
-        let (set, _) = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
         let spec = delphi::Linear(cheetah::Linear {
             shape: shape.clone(),
             bits,
@@ -79,7 +72,7 @@ impl Layer {
         weights[0] = bound;
         *weights.last_mut().unwrap() = -bound;
         let bias = signed(shape.outputs().unwrap(), 1000, &mut rng(seed + 1));
-        Self { spec, weights, bias, shared: Shared::default(), sets }
+        Self { spec, model: Model::new(weights, bias), sets }
     }
 
     fn ring(&self) -> Ring {
@@ -94,53 +87,19 @@ impl Layer {
         self.spec.build(&self.sets).unwrap()
     }
 
-    /// One run, in one thread: whoever waited for more than was sent by then would find the channel empty. Checks what was sent against the
-    /// costs.
-    fn run(&self, client_input: &Share, server_input: &Share, seed: u8) -> Outcome {
-        let client_step = self.built().client("layer", self).unwrap();
-        let server_step = self.built().server("layer", self).unwrap();
-        let cost = self.built().cost(&mut CotSupply::new(transfer_sets([0; 2]))).unwrap();
-        let set_up = SetUp::of(&[self.built().needs().unwrap()], [0; 2], &self.sets).unwrap();
-        let (mut at_client, mut at_server) = End::pair();
-        let mut client = Client::set_up(&mut at_client, &set_up, rng(seed + 2)).unwrap();
-        let mut server = Server::set_up(&mut at_server, &set_up, rng(seed + 3)).unwrap();
-        let bytes = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
-        let nothing = || Inputs::new(vec![None]);
-        // Offline.
-        let before = bytes(&at_client);
-        let request = client_step.request(&mut at_client, &mut client).unwrap();
-        assert_eq!(bytes(&at_client) - before, cost.offline.request.bytes());
-        let asked = server_step.request(&mut at_server, &mut server).unwrap();
-        let (server_material, none) =
-            server_step.prepare(&mut at_server, &mut server, asked, &nothing()).unwrap();
-        assert!(none.is_none(), "the server's share is not known ahead");
-        assert_eq!(bytes(&at_server), cost.offline.answer.bytes());
-        let (client_material, known) =
-            client_step.prepare(&mut at_client, &mut client, request, &nothing()).unwrap();
-        assert_eq!(bytes(&at_client) - before, cost.offline.request.bytes());
-        assert_eq!(cost.offline.request.then(cost.offline.answer).rounds(), 1);
-        // Between the phases.
-        let client_material = through(&*client_step, &client_material);
-        let server_material = through(&*server_step, &server_material);
-        // Online.
-        let (before, server_before) = (at_client.sent.len(), bytes(&at_server));
-        let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);
-        let of_client = client_step.online(&mut at_client, client_material, &inputs(client_input)).unwrap();
-        let of_server = server_step.online(&mut at_server, server_material, &inputs(server_input)).unwrap();
-        assert_eq!(at_client.sent.len(), before + 1);
-        let (kind, difference) = &at_client.sent[before];
-        assert_eq!((kind.0, 6 + difference.len() as u64), (0x44, cost.online.client_bytes()));
-        assert_eq!((bytes(&at_server), cost.online.server_bytes()), (server_before, 0));
-        let outputs = [of_client, of_server].map(share);
-        assert_eq!(share(known.unwrap()).values(), outputs[0].values(), "the client's share is known ahead");
-        Outcome { outputs, difference: difference.clone() }
+    /// One run, which keeps to the laws: the client sends one message online, and the server none.
+    fn run(&self, client: &Share, server: &Share, seed: u8) -> Outcome {
+        let run = Case::new(self.spec.clone(), &self.model).run([&[client], &[server]], seed + 2);
+        assert_eq!(run.sent[1][2], []);
+        Outcome { difference: run.only(0, 2, 0x44), outputs: run.outputs }
     }
 
     /// How far the sum of the outputs is from the layer's value, below its bits.
     fn off(&self, client_input: &Share, server_input: &Share, seed: u8) -> Vec<i64> {
         let input = client_input.reveal(server_input).unwrap();
         let cheetah::Linear { shape, .. } = &self.spec.0;
-        let expected = ideal::reduced_convolution(shape, &self.weights, &self.bias, self.ring(), &input);
+        let expected =
+            ideal::reduced_convolution(shape, &self.model.weights, &self.model.bias, self.ring(), &input);
         let [client, server] = self.run(client_input, server_input, seed).outputs;
         let ring = client.ring();
         assert_eq!(ring, Ring::Pow2(self.ring().bits() + self.guard()));
@@ -149,33 +108,6 @@ impl Layer {
         };
         client.reveal(&server).unwrap().into_iter().zip(expected).map(off).collect()
     }
-}
-
-fn share(value: Value) -> Share {
-    let inputs = Inputs::new(vec![Some(Rc::new(value))]);
-    inputs.share().unwrap().clone()
-}
-
-/// Material as it comes back from its bytes.
-fn through<P>(step: &dyn DynStep<P>, material: &AnyState) -> AnyState {
-    let encode = |material: &AnyState| {
-        let mut writer = Writer::new();
-        step.encode(material, &mut writer).unwrap();
-        writer.into_bytes()
-    };
-    let bytes = encode(material);
-    for length in [0, bytes.len() / 2, bytes.len() - 1] {
-        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
-    }
-    let mut reader = Reader::new(&bytes);
-    let decoded = step.decode(&mut reader).unwrap();
-    reader.finish().unwrap();
-    assert_eq!(encode(&decoded), bytes);
-    decoded
-}
-
-fn constant(ring: Ring, value: i64, length: usize) -> Share {
-    Share::embed(ring, &vec![value; length])
 }
 
 #[test]
@@ -205,6 +137,41 @@ fn shares_add_up_to_the_layer_whatever_they_are() {
         for off in layer.off(&client, &server, seed) {
             assert!((0..=most).contains(&off), "{off}: {shape:?}, {bits} bits");
         }
+    }
+}
+
+/// Tokens, some that fill ciphertexts and some that do not; several tiles, groups, and a kernel of more than one pixel.
+#[test]
+fn packed_answers_add_up_to_the_layer() {
+    let tokens = |tokens, inputs, outputs| Convolution {
+        image: [tokens, 1],
+        ..Convolution::fully_connected(inputs, outputs)
+    };
+    let shapes = [
+        (tokens(128, 64, 48), 25, 1),
+        (tokens(50, 96, 33), 30, 2),
+        (tokens(300, 16, 5), 20, 1),
+        (conv([8, 12], [13, 11], 3, 1, 1), 24, 1),
+        (Convolution { groups: 2, ..conv([16, 8], [9, 10], 1, 2, 0) }, 33, 3),
+    ];
+    for (number, (shape, bits, guard)) in shapes.into_iter().enumerate() {
+        let seed = 10 * number as u8;
+        let layer = Layer::packed(&shape, bits, guard, seed);
+        let [client, server] =
+            [4, 5].map(|more| edge_share(layer.ring(), shape.inputs(), &mut rng(seed + more)));
+        for off in layer.off(&client, &server, seed) {
+            assert!((0..=1).contains(&off), "{off}: {shape:?}, {bits} bits");
+        }
+    }
+}
+
+#[test]
+fn packed_answers_add_up_at_the_edges() {
+    let shape = Convolution { image: [17, 1], ..Convolution::fully_connected(16, 4) };
+    let layer = Layer::packed(&shape, 24, 1, 20);
+    let edges = [0, -1, 1 << 23].map(|value| constant(layer.ring(), value, shape.inputs()));
+    for (client, server) in edges.iter().flat_map(|client| edges.iter().map(move |server| (client, server))) {
+        assert!(layer.off(client, server, 21).iter().all(|off| (0..=1).contains(off)));
     }
 }
 

@@ -11,7 +11,7 @@ use lanner_primitives::{Ring, Share};
 use lanner_step::Convolution;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
-use crate::common::{Keys, Party, rng, run};
+use crate::common::{Party, Session};
 
 const P: u64 = 1_032_193;
 const BINS: usize = 64;
@@ -20,31 +20,20 @@ const BINS: usize = 64;
 type Transcript = [Vec<(u16, usize)>; 2];
 
 /// Runs a layer with equal weights and equal inputs; returns the transcript and all slots that the client can decrypt.
-fn observe(packing: &Packing, keys: &Keys, weight: i64, input: i64) -> (Transcript, Vec<Vec<u64>>) {
-    let encoder = SlotEncoder::new(&keys.parameters, P).unwrap();
-    let client = ClientLayer::new(packing, &keys.parameters, P).unwrap();
+fn observe(packing: &Packing, session: &mut Session, weight: i64, input: i64) -> (Transcript, Vec<Vec<u64>>) {
+    let encoder = SlotEncoder::new(&session.parameters, P).unwrap();
+    let client = ClientLayer::new(packing, &session.parameters, P).unwrap();
     let shape = packing.shape();
     let (weights, bias) = (vec![weight; shape.weights()], vec![0; shape.outputs().unwrap()]);
-    let server = ServerLayer::new(packing.clone(), &keys.parameters, P, &weights, &bias).unwrap();
+    let server = ServerLayer::new(packing.clone(), &session.parameters, P, &weights, &bias).unwrap();
     let share = Share::embed(Ring::Prime(P), &vec![input; packing.inputs()]);
     let nothing = Share::zero(Ring::Prime(P), packing.inputs());
     let mut channels = Party::pair();
-    run(
-        &mut channels,
-        |channel| {
-            let request = client.request(channel, &keys.secret, &mut rng(1)).unwrap();
-            let material = client.receive(channel, &keys.secret, request).unwrap();
-            client.online(channel, material, &share).unwrap();
-        },
-        |channel| {
-            let material = server.offline(channel, &keys.client, &mut rng(2)).unwrap();
-            server.online(channel, material, &nothing).unwrap();
-        },
-    );
+    session.run(&mut channels, (&client, &server), (&share, &nothing), [1, 2], false);
     let decrypt = |(first, second): (&[u8], &[u8])| {
         let second = SealedC1::from_bytes(encoder.modulus(), second).unwrap();
         let first = SealedC0::from_bytes(encoder.modulus(), first).unwrap();
-        let prepared = keys.secret.prepare_decryption(second).unwrap();
+        let prepared = session.secret().prepare_decryption(second).unwrap();
         encoder.decode(&prepared.decrypt(&first).unwrap()).unwrap()
     };
     let halves = channels.1.sent_of(0x41).into_iter().zip(channels.1.sent_of(0x43));
@@ -92,10 +81,10 @@ fn packings() -> Vec<Packing> {
 #[test]
 fn transcripts_are_alike_and_every_slot_is_uniform_whatever_the_weights() {
     for packing in packings() {
-        let keys = Keys::new([&packing]);
+        let mut session = Session::new([&packing]);
         let mut transcripts = Vec::new();
         for (weight, input) in [(0, 0), (127, 255), (-127, -255)] {
-            let (transcript, outputs) = observe(&packing, &keys, weight, input);
+            let (transcript, outputs) = observe(&packing, &mut session, weight, input);
             assert_eq!(outputs.len(), packing.ciphertexts()[1]);
             let mut bins = [0; BINS];
             let slots = outputs.iter().flatten();
@@ -133,7 +122,7 @@ fn messages_of_a_prediction_are_alike_for_filters_of_any_size_but_the_keys_of_a_
         let shape = Convolution { kernel: [side; 2], pads: [side / 2; 4], ..convolution([3, 2], [20, 20]) };
         Packing::of(&shape, 8192, Kernel::InputRotations).unwrap()
     };
-    let transcript = |packing: &Packing| observe(packing, &Keys::new([packing]), 1, 1).0;
+    let transcript = |packing: &Packing| observe(packing, &mut Session::new([packing]), 1, 1).0;
     let (small, large) = (of(3), of(5));
     assert_eq!(transcript(&small), transcript(&large));
     // So the size is public, as docs/threat-model.md says.

@@ -8,38 +8,24 @@ use lanner_packed::gazelle::program::Term;
 use lanner_packed::gazelle::scheme::{PackedScheme, evaluate};
 use lanner_packed::gazelle::{ClientLayer, EncryptedSlots, ServerLayer, online_cost};
 use lanner_primitives::{Ring, Share};
-use lanner_step::{Convolution, Rotation, Samples};
+use lanner_step::{Convolution, Rotation, Samples, Step};
 
-use crate::common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};
+use crate::common::{Party, Session, edge_share, ideal, inputs, rng, rotating, signed, split, unknown};
 
 const PRIMES: [u64; 4] = [1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401];
 
 /// Runs a layer on given shares; returns the client's share of the output and the server's.
 fn layer(
-    keys: &Keys,
+    session: &mut Session,
     packing: &Packing,
     prime: u64,
     weights: &[i64],
     bias: &[i64],
     shares: (&Share, &Share),
 ) -> (Share, Share) {
-    let client = ClientLayer::new(packing, &keys.parameters, prime).unwrap();
-    let server = ServerLayer::new(packing.clone(), &keys.parameters, prime, weights, bias).unwrap();
-    let outputs = run(
-        &mut Party::pair(),
-        |channel| {
-            let request = client.request(channel, &keys.secret, &mut rng(1)).unwrap();
-            let material = client.receive(channel, &keys.secret, request).unwrap();
-            client.online(channel, material, shares.0).unwrap()
-        },
-        |channel| {
-            let material = server.offline(channel, &keys.client, &mut rng(2)).unwrap();
-            let known = material.share().clone();
-            let share = server.online(channel, material, shares.1).unwrap();
-            assert!(known.values() == share.values(), "the server's share is known ahead of time");
-            share
-        },
-    );
+    let client = ClientLayer::new(packing, &session.parameters, prime).unwrap();
+    let server = ServerLayer::new(packing.clone(), &session.parameters, prime, weights, bias).unwrap();
+    let outputs = session.run(&mut Party::pair(), (&client, &server), shares, [1, 2], false);
     assert_eq!(outputs.0.len(), packing.shape().outputs().unwrap());
     outputs
 }
@@ -48,14 +34,14 @@ fn layer(
 fn check(shape: &Convolution, primes: &[u64]) {
     for packing in &Packing::choices(shape, 8192, Samples::ONE).unwrap() {
         for prime in primes {
-            let keys = Keys::of(rotating(*prime), [packing]);
+            let mut session = Session::of(rotating(*prime), [packing]);
             let (ring, mut rng) = (Ring::Prime(*prime), rng(3));
             let weights = signed(shape.weights(), 127, &mut rng);
             let bias = signed(shape.outputs().unwrap(), (*prime as i64 - 1) / 2, &mut rng);
             let secrets = signed(shape.inputs(), (*prime as i64 - 1) / 2, &mut rng);
             let server = edge_share(ring, secrets.len(), &mut rng);
             let client = split(ring, &secrets, &server);
-            let (c, s) = layer(&keys, packing, *prime, &weights, &bias, (&client, &server));
+            let (c, s) = layer(&mut session, packing, *prime, &weights, &bias, (&client, &server));
             let truth = ideal::linear(shape, &weights, &bias, (&client, &server), &mut rng);
             let kernel = packing.kernel();
             assert!(
@@ -110,7 +96,7 @@ fn extreme_shares_give_the_same_sums() {
     let shape = Convolution::fully_connected(64, 8);
     let packing = Packing::new(&shape, 8192, 1).unwrap();
     for prime in PRIMES {
-        let keys = Keys::of(rotating(prime), [&packing]);
+        let mut session = Session::of(rotating(prime), [&packing]);
         let ring = Ring::Prime(prime);
         let weights = signed(shape.weights(), (prime as i64 - 1) / 2, &mut rng(4));
         let constant = |value| Share::new(ring, vec![value; 64]).unwrap();
@@ -118,7 +104,7 @@ fn extreme_shares_give_the_same_sums() {
             [(0, 0), (0, prime - 1), (prime - 1, 0), (prime - 1, prime - 1), (prime / 2, 1)]
         {
             let shares = (constant(client), constant(server));
-            let (c, s) = layer(&keys, &packing, prime, &weights, &[0; 8], (&shares.0, &shares.1));
+            let (c, s) = layer(&mut session, &packing, prime, &weights, &[0; 8], (&shares.0, &shares.1));
             let (a, b) = ideal::linear(&shape, &weights, &[0; 8], (&shares.0, &shares.1), &mut rng(5));
             assert!(c.reveal(&s).unwrap() == a.reveal(&b).unwrap(), "{client} + {server} mod {prime}");
         }
@@ -197,15 +183,16 @@ impl<S: PackedScheme> PackedScheme for Counted<S> {
 }
 
 fn measured(packing: &Packing, parameters: &Parameters) -> Operations {
-    let keys = Keys::new([packing]);
+    let session = Session::new([packing]);
     let encoder = SlotEncoder::new(parameters, PRIMES[0]).unwrap();
     let slots = vec![1; packing.slots()];
     let multipliers: Vec<_> =
         (0..packing.multipliers()).map(|_| encoder.multiplier(&slots).unwrap()).collect();
-    let encrypt = |_| keys.secret.encrypt(&encoder.encode(&slots).unwrap(), &mut rng(6)).unwrap().expand();
+    let encrypt =
+        |_| session.secret().encrypt(&encoder.encode(&slots).unwrap(), &mut rng(6)).unwrap().expand();
     let inputs: Vec<_> = (0..packing.operations().input_ciphertexts).map(encrypt).collect();
     let count = || Cell::new(0);
-    let scheme = EncryptedSlots::new(parameters, &keys.client.evaluation);
+    let scheme = EncryptedSlots::new(parameters, &session.keys().evaluation);
     let counted = Counted { scheme, hoisted: count(), rotations: count(), products: count(), sums: count() };
     let outputs = evaluate(&counted, packing, &multipliers, &inputs).unwrap();
     Operations {
@@ -253,12 +240,12 @@ fn a_layer_that_does_not_fit_is_refused() {
     assert!(new(PRIMES[0], &[0; 16], &[0; 3]).is_err());
     assert!(new(PRIMES[0] + 2, &[0; 16], &[0; 4]).is_err());
     let client = ClientLayer::new(&packing, &parameters, PRIMES[0]).unwrap();
-    let keys = Keys::new([&packing]);
+    let Session { client: mut at_home, server: mut serving, .. } = Session::new([&packing]);
     let (mut at_client, mut at_server) = Party::pair();
     let server = ServerLayer::new(packing.clone(), &parameters, PRIMES[0], &[1; 16], &[0; 4]).unwrap();
-    let request = client.request(&mut at_client, &keys.secret, &mut rng(1)).unwrap();
-    server.offline(&mut at_server, &keys.client, &mut rng(2)).unwrap();
-    let material = client.receive(&mut at_client, &keys.secret, request).unwrap();
+    let request = client.request(&mut at_client, &mut at_home).unwrap();
+    server.prepare(&mut at_server, &mut serving, (), &unknown(1)).unwrap();
+    let (material, _) = client.prepare(&mut at_client, &mut at_home, request, &unknown(1)).unwrap();
     let share = Share::zero(Ring::Prime(PRIMES[1]), 4);
-    assert!(client.online(&mut at_client, material, &share).is_err(), "another ring");
+    assert!(client.online(&mut at_client, material, &inputs(&[&share])).is_err(), "another ring");
 }

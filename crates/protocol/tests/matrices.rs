@@ -1,38 +1,21 @@
 //! Products of matrices by encryption: the sums equal the products or one more below their bits, bytes and material are those announced, samples
 //! together equal samples alone, and what the client opens is uniform.
 
-use std::rc::Rc;
+use std::collections::BTreeSet;
 
-use lanner_bfv::ParameterSet;
+use lanner_bfv::{ParameterSet, SecretKey};
 use lanner_coefficient::matrices::{MatrixProduct, Scheme, Shape};
 use lanner_primitives::{Ring, Share, parallel};
 use lanner_step::{
-    AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
-    Samples, Server, SetUp, Sets, Shared, Spec, StepCost, Value, ValueType, Weights, transfer_sets,
+    Built, Client, Convolution, CotSupply, Known, Samples, Server, SetUp, Sets, Spec, StepCost, ValueType,
+    transfer_sets,
 };
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
-use lanner_wire::{Reader, Writer};
 
-use crate::common::{Party as End, edge_share, rng, run};
+use crate::common::laws::{Case, Model};
+use crate::common::{Party as End, edge_share, inputs, rng, run, share, unknown};
 
-/// A product has no weights.
-struct Nothing(Shared);
-
-impl ModelParts for Nothing {
-    fn weights(&self, _: &str, _: usize) -> Result<Weights<'_>, ProtocolError> {
-        Err(ProtocolError::WrongInput("weights"))
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.0
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongInput("sources"))
-    }
-}
-
-fn product([groups, rows, inner, columns]: [usize; 4], bits: u32, guard: u32) -> MatrixProduct {
+pub(crate) fn product([groups, rows, inner, columns]: [usize; 4], bits: u32, guard: u32) -> MatrixProduct {
     // As on two cores, whatever the machine.
     parallel::set_threads(2);
     let shape = Shape { groups, rows, inner, columns };
@@ -44,72 +27,44 @@ fn built(spec: &MatrixProduct) -> Box<dyn Built> {
     spec.build(&Sets::new().unwrap()).unwrap()
 }
 
-fn share(value: Value) -> Share {
-    Inputs::new(vec![Some(Rc::new(value))]).share().unwrap().clone()
+/// One run on the parties' shares of both factors, which keeps to the laws: the parties' shares of the product.
+fn outcome(spec: &MatrixProduct, [client, server]: [&[Share; 2]; 2], seed: u8) -> [Share; 2] {
+    let model = Model::default();
+    let case = Case::new(*spec, &model);
+    let StepCost { online, .. } = case.built().cost(&mut CotSupply::new(transfer_sets([0; 2]))).unwrap();
+    assert_eq!(online.rounds(), 1);
+    case.run([&client.each_ref(), &server.each_ref()], seed).outputs
 }
 
-fn inputs(shares: &[Share; 2]) -> Inputs {
-    Inputs::new(shares.iter().map(|share| Some(Rc::new(Value::Shared(share.clone())))).collect())
-}
-
-/// Material as it comes back from its bytes.
-fn through<P>(step: &dyn DynStep<P>, material: &AnyState, most: u64) -> AnyState {
-    let mut writer = Writer::new();
-    step.encode(material, &mut writer).unwrap();
-    let bytes = writer.into_bytes();
-    assert!(bytes.len() as u64 <= most, "{} of {most}", bytes.len());
-    for length in [0, bytes.len() / 2, bytes.len() - 1] {
-        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
-    }
-    let mut reader = Reader::new(&bytes);
-    let decoded = step.decode(&mut reader).unwrap();
-    reader.finish().unwrap();
-    decoded
-}
-
-/// One run on the parties' shares of both factors, whose bytes are held against the costs: the parties' shares of the product.
-fn outcome(spec: &MatrixProduct, shares: [&[Share; 2]; 2], seed: u8) -> [Share; 2] {
-    let (sets, model) = (Sets::new().unwrap(), Nothing(Shared::default()));
-    let (needs, memory) = (built(spec).needs().unwrap(), built(spec).memory().unwrap());
-    let supply = &mut CotSupply::new(transfer_sets(needs.transfers));
-    let StepCost { offline, online } = built(spec).cost(supply).unwrap();
+/// The same with a seed of each party's own, with all that both sent and the client's key.
+pub(crate) fn session(
+    spec: &MatrixProduct,
+    shares: [&[Share; 2]; 2],
+    seeds: [u8; 2],
+) -> ([Share; 2], [End; 2], SecretKey) {
+    let (sets, model) = (Sets::new().unwrap(), Model::default());
+    let needs = built(spec).needs().unwrap();
     let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
     let client_step = built(spec).client("product", &model).unwrap();
     let server_step = built(spec).server("product", &model).unwrap();
-    let nothing = || Inputs::new(vec![None, None]);
-    let bytes = |sent: &[(lanner_wire::Kind, Vec<u8>)]| -> u64 {
-        sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum()
-    };
     let mut channels = End::pair();
-    let (of_client, of_server) = run(
+    let ((of_client, key), of_server) = run(
         &mut channels,
         |end| {
-            let mut client = Client::set_up(end, &set_up, rng(seed)).unwrap();
-            let before = end.sent.len();
+            let mut client = Client::set_up(end, &set_up, rng(seeds[0])).unwrap();
             let request = client_step.request(end, &mut client).unwrap();
-            let (material, known) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
-            assert!(known.is_none());
-            assert_eq!(bytes(&end.sent[before..]), offline.request.client_bytes());
-            let (material, before) =
-                (through(&*client_step, &material, memory.client_material), end.sent.len());
-            let made = share(client_step.online(end, material, &inputs(shares[0])).unwrap());
-            assert_eq!(bytes(&end.sent[before..]), online.client_bytes());
-            made
+            let (material, _) = client_step.prepare(end, &mut client, request, &unknown(2)).unwrap();
+            let made = client_step.online(end, material, &inputs(&shares[0].each_ref())).unwrap();
+            (share(made), client.keys.of(sets.get(spec.set).unwrap()).unwrap().copied())
         },
         |end| {
-            let mut server = Server::set_up(end, &set_up, rng(seed + 1)).unwrap();
+            let mut server = Server::set_up(end, &set_up, rng(seeds[1])).unwrap();
             let request = server_step.request(end, &mut server).unwrap();
-            let (material, known) = server_step.prepare(end, &mut server, request, &nothing()).unwrap();
-            assert!(known.is_none());
-            let material = through(&*server_step, &material, memory.server_material);
-            let before = end.sent.len();
-            let made = share(server_step.online(end, material, &inputs(shares[1])).unwrap());
-            assert_eq!(bytes(&end.sent[before..]), online.server_bytes());
-            made
+            let (material, _) = server_step.prepare(end, &mut server, request, &unknown(2)).unwrap();
+            share(server_step.online(end, material, &inputs(&shares[1].each_ref())).unwrap())
         },
     );
-    assert_eq!(online.rounds(), 1);
-    [of_client, of_server]
+    ([of_client, of_server], channels.into(), key)
 }
 
 fn drawn(spec: &MatrixProduct, seed: u8) -> [Share; 2] {
@@ -200,7 +155,9 @@ fn what_is_no_product_is_refused_before_anything_is_built() {
     for wrong in [
         MatrixProduct { groups: 0, ..spec },
         MatrixProduct { rows: usize::MAX, inner: 2, ..spec },
-        MatrixProduct { bits: 0, guard: 0, ..spec },
+        MatrixProduct { bits: 0, ..spec },
+        MatrixProduct { bits: u32::MAX, guard: 2, ..spec },
+        MatrixProduct { guard: u32::MAX, ..spec },
         MatrixProduct { guard: 0, ..spec },
         MatrixProduct { bits: 60, ..spec },
         MatrixProduct { bits: 44, set: ParameterSet::C1, ..spec },
@@ -224,6 +181,33 @@ fn what_the_client_opens_is_uniform_whatever_the_server_has() {
             client.values().iter().for_each(|share| counts[(share >> shift & 0xff) as usize] += 1);
             assert!(uniform_chi_square(&counts) < chi_square_limit(255), "{value}, bits from {shift} on");
         }
+    }
+}
+
+/// The blinding of an answer is all of a second half where the server's shares are zero: it is drawn anew for each answer and in each run, as are
+/// the masks, and so are the client's second halves.
+#[test]
+fn each_ciphertext_is_hidden_by_randomness_of_its_own() {
+    let spec = product([2, 96, 70, 40], 30, 1);
+    let zeros = [2 * 96 * 70, 2 * 70 * 40].map(|len| Share::zero(Ring::Pow2(30), len));
+    let sent = |seeds| {
+        let (_, [client, server], _) = session(&spec, [&zeros, &zeros], seeds);
+        let announced = client.sent_of(0x42).concat();
+        let of_client: Vec<Vec<u8>> = announced.chunks(16).map(<[u8]>::to_vec).collect();
+        let of_server =
+            [0x43, 0x41].map(|kind| server.sent_of(kind).iter().map(|sent| sent.to_vec()).collect());
+        (of_client, of_server)
+    };
+    let (of_client, of_server): (Vec<Vec<u8>>, [Vec<Vec<u8>>; 2]) = sent([20, 21]);
+    let (_, other_server) = sent([20, 22]);
+    let (other_client, _) = sent([23, 21]);
+    let [second, first] = of_server;
+    let [other_second, other_first] = other_server;
+    assert!(second.len() > 2 && of_client.len() > 4, "several of each pair");
+    for [one, other] in [[of_client, other_client], [second, other_second], [first, other_first]] {
+        assert_eq!(one.len(), other.len());
+        let different: BTreeSet<&Vec<u8>> = one.iter().chain(&other).collect();
+        assert_eq!(different.len(), one.len() + other.len());
     }
 }
 

@@ -3,6 +3,8 @@
 //! multiples of `2^w / t`, which hide messages and not their noise, is found by the same test. Chi-square tests under fixed seeds, at a level
 //! of `10^-6`.
 
+use std::sync::Arc;
+
 use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
 use lanner_bfv::halves::{C0, InputModulus};
 use lanner_bfv::{
@@ -11,11 +13,12 @@ use lanner_bfv::{
 };
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Ring, Share};
-use lanner_step::{Convolution, Sets, receive_keys, send_keys};
+use lanner_step::{Client, Convolution, Sets, Step};
 use lanner_testkit::{check_bits, chi_square_limit, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Channel, Kind, pack_bits, packed_len, unpack_bits};
 
-use crate::common::{Party, rng, run, signed};
+use crate::common::{Party, inputs, keys_alone, rng, run, share, signed, unknown};
+use crate::matrices::{product, session};
 
 /// Inputs and outputs: all coefficients of the smaller rings, a quarter of which are sent.
 const INPUTS: usize = 4;
@@ -63,9 +66,11 @@ impl Setting {
         Ring::Pow2(self.bits + self.accuracy.guard())
     }
 
-    fn answer(&self, server: Server, number: u8) -> (Answer, SecretKey) {
+    fn answer(&self, server: Server, number: u8) -> (Answer, Arc<SecretKey>) {
         let mut channels = Party::pair();
-        let (client_rng, server_rng) = (&mut rng(2 * number), &mut rng(2 * number + 1));
+        let (client_rng, server_rng) = (rng(2 * number), rng(2 * number + 1));
+        let set = self.parameters.set().unwrap();
+        let set_up = keys_alone(set, []);
         let shape = Convolution::fully_connected(INPUTS, OUTPUTS);
         let scheme =
             Scheme::new(&Stacked::try_from(&shape).unwrap(), self.bits, self.accuracy, &self.parameters)
@@ -75,20 +80,22 @@ impl Setting {
         let ((key, client), server) = run(
             &mut channels,
             |channel| {
-                let key = send_keys(channel, &self.parameters, &[], client_rng).unwrap();
-                let request = client.request(channel, &key, client_rng).unwrap();
-                let material = client.receive(channel, &key, request).unwrap();
-                let share = client.online(channel, material, &self.inputs[0]).unwrap();
-                (key, share)
+                let mut state = Client::set_up(channel, &set_up, client_rng).unwrap();
+                let request = client.request(channel, &mut state).unwrap();
+                let (material, _) = client.prepare(channel, &mut state, request, &unknown(1)).unwrap();
+                let made = client.online(channel, material, &inputs(&[&self.inputs[0]])).unwrap();
+                (state.keys.shared(set).unwrap(), share(made))
             },
             |channel| {
-                let key = receive_keys(channel, &self.parameters, &[]).unwrap().public;
+                let mut state = lanner_step::Server::set_up(channel, &set_up, server_rng).unwrap();
                 if server == Server::Layer {
                     let layer = ServerLayer::new(scheme, &self.weights, &[0; OUTPUTS]).unwrap();
-                    let material = layer.prepare(channel, &key, server_rng).unwrap();
-                    return layer.online(channel, material, &self.inputs[1]).unwrap().values().to_vec();
+                    let (material, _) = layer.prepare(channel, &mut state, (), &unknown(1)).unwrap();
+                    let made = layer.online(channel, material, &inputs(&[&self.inputs[1]])).unwrap();
+                    return share(made).values().to_vec();
                 }
-                self.serve(channel, &key, &half, server == Server::CoarseMasks, server_rng)
+                let key = &state.keys.get(set).unwrap().public;
+                self.serve(channel, key, &half, server == Server::CoarseMasks, &mut state.rng)
             },
         );
         let sent = |kind| channels.1.sent_of(kind).concat();
@@ -187,16 +194,16 @@ struct View {
 }
 
 impl View {
-    fn of(answer: &Answer, key: &SecretKey) -> Self {
+    /// Of an answer with products at these coefficients.
+    fn of([second, first]: [&[u8]; 2], wanted: Vec<usize>, key: &SecretKey) -> Self {
         let degree = key.parameters().degree();
-        let bits = (8 * answer.second.len() / degree) as u32;
+        let bits = (8 * second.len() / degree) as u32;
         // Nothing but the outputs' coefficients is sent, and of them no more than the high bits.
-        let first_bits = (answer.first.len() * 8 / OUTPUTS) as u32;
-        assert_eq!(answer.first.len() * 8, OUTPUTS * first_bits as usize);
-        let c0 = unpack_wide(&answer.first, OUTPUTS, first_bits);
+        let first_bits = (first.len() * 8 / wanted.len()) as u32;
+        assert_eq!(first.len() * 8, wanted.len() * first_bits as usize);
+        let c0 = unpack_wide(first, wanted.len(), first_bits);
         let c0 = c0.iter().map(|c0| c0 << (bits - first_bits));
-        let products = multiply(&unpack_wide(&answer.second, degree, bits), &ternary(key));
-        let wanted = Setting::coefficients();
+        let products = multiply(&unpack_wide(second, degree, bits), &ternary(key));
         let mask = (1 << bits) - 1;
         let phases = c0.zip(&wanted).map(|(c0, at)| c0.wrapping_add(products[*at]) & mask).collect();
         let used: std::collections::BTreeSet<usize> = wanted.into_iter().collect();
@@ -283,7 +290,7 @@ fn check(setting: &Setting, server: Server) -> Result<(), String> {
     let (mut clients, mut servers, mut seconds) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..RUNS {
         let (answer, key) = setting.answer(server, number);
-        let view = View::of(&answer, &key);
+        let view = View::of([&answer.second, &answer.first], Setting::coefficients(), &key);
         let ring = setting.ring();
         let shares = setting.bits + setting.accuracy.guard();
         let shift = view.bits - shares;
@@ -361,5 +368,40 @@ fn masks_that_leave_the_low_bits_are_found() {
         assert_eq!(check(&setting, Server::Steps), Ok(()));
         let fault = check(&setting, Server::CoarseMasks).unwrap_err();
         assert!(fault.starts_with("phases"), "{fault}");
+    }
+}
+
+/// What the client finds in the answer of a product of matrices whose server has shares at the end of the ring: no noise, and nothing where no product is.
+#[test]
+fn phases_of_products_of_matrices_are_uniform_whatever_the_shares() {
+    let (rows, inner, columns, bits) = (16, 4, 16, 20);
+    let spec = product([1, rows, inner, columns], bits, 1);
+    let ring = Ring::Pow2(bits);
+    let of = |value: u64| [rows, columns].map(|side| Share::new(ring, vec![value; side * inner]).unwrap());
+    // Row y of X and column m of Y meet at `(inner (columns - m) - 1) rows + y`.
+    let place = |m: usize, y: usize| (inner * (columns - m) - 1) * rows + y;
+    let wanted: Vec<usize> = (0..columns).flat_map(|m| (0..rows).map(move |y| place(m, y))).collect();
+    for shares in [[0, 0], [0, 1 << (bits - 1)], [ring.neg(1); 2]] {
+        let [client, server] = shares.map(of);
+        let (mut phases, mut others, mut width) = (Vec::new(), Vec::new(), 0);
+        for number in 0..4 * RUNS {
+            let ([share, _], [_, answer], key) =
+                session(&spec, [&client, &server], [2 * number, 2 * number + 1]);
+            let [second, first] = [SECOND_HALF, OUTPUT].map(|kind| answer.sent_of(kind.0));
+            assert_eq!([second.len(), first.len()], [1; 2]);
+            let view = View::of([second[0], first[0]], wanted.clone(), &key);
+            // They are the ones that the client's share is made of, beside its own product.
+            let own = ring.factor(shares[0]).times(ring.factor(shares[0]).times(inner as u64)) << spec.guard;
+            let to = Ring::Pow2(bits + spec.guard);
+            let high = |phase: &u128| to.add((phase >> (view.bits - bits - spec.guard)) as u64, own);
+            let by_rows = (0..rows * columns).map(|at| view.phases[at % columns * rows + at / columns]);
+            assert!(by_rows.map(|phase| high(&phase)).eq(share.values().iter().copied()));
+            width = view.bits;
+            phases.extend(view.phases);
+            others.extend(view.others);
+        }
+        let guarded = Accuracy::Guarded(spec.guard);
+        assert_eq!(check_phases(&phases, width, width - bits - spec.guard, guarded), Ok(()), "{shares:?}");
+        assert_eq!(check_wide(&others, width), Ok(()), "{shares:?}");
     }
 }

@@ -14,13 +14,13 @@ use lanner_testkit::{chi_square_limit, mean_and_variance, sum_of_three_uniform, 
 use lanner_wire::{Encode, pack_bits, unpack_bits};
 use rand_core::Rng;
 
-use crate::common::{Keys, Party, rng, run, signed};
+use crate::common::{Party, Session, rng, signed};
 
 /// A layer, and the client's keys for it.
 struct Setting {
     packing: Packing,
     encoder: SlotEncoder,
-    keys: Keys,
+    session: Session,
     prime: u64,
 }
 
@@ -34,8 +34,8 @@ struct Sent {
 impl Setting {
     fn new(shape: &Convolution, prime: u64) -> Self {
         let packing = Packing::new(shape, 8192, 1).unwrap();
-        let keys = Keys::new([&packing]);
-        Self { encoder: SlotEncoder::new(&keys.parameters, prime).unwrap(), packing, keys, prime }
+        let session = Session::new([&packing]);
+        Self { encoder: SlotEncoder::new(&session.parameters, prime).unwrap(), packing, session, prime }
     }
 
     fn multipliers(&self, weights: &[i64]) -> Vec<Multiplier> {
@@ -50,15 +50,16 @@ impl Setting {
 
     /// The layer applied to the second half of a seed.
     fn evaluate(&self, weights: &[i64], seed: &[u8]) -> Ciphertext {
-        let input = C1::from_bytes(seed).unwrap().expand(&self.keys.parameters);
-        let scheme = EncryptedSlots::new(&self.keys.parameters, &self.keys.client.evaluation);
+        let input = C1::from_bytes(seed).unwrap().expand(&self.session.parameters);
+        let scheme = EncryptedSlots::new(&self.session.parameters, &self.session.keys().evaluation);
         evaluate(&scheme, &self.packing, &self.multipliers(weights), &[input]).unwrap().pop().unwrap()
     }
 
     fn blinding(&self, defect: Option<Defect>, seed: u8) -> Blinding {
-        let noise = output_noise(&self.packing, &self.keys.parameters, self.prime).unwrap();
+        let noise = output_noise(&self.packing, &self.session.parameters, self.prime).unwrap();
         let modulus = self.encoder.modulus();
-        let blinding = Blinding::prepare(modulus, &self.keys.client.public, noise, &mut rng(seed)).unwrap();
+        let blinding =
+            Blinding::prepare(modulus, &self.session.keys().public, noise, &mut rng(seed)).unwrap();
         match defect {
             Some(defect) => blinding.broken(defect),
             None => blinding,
@@ -66,27 +67,16 @@ impl Setting {
     }
 
     /// What the real server sends.
-    fn sent(&self, weights: &[i64]) -> Sent {
-        let client = ClientLayer::new(&self.packing, &self.keys.parameters, self.prime).unwrap();
+    fn sent(&mut self, weights: &[i64]) -> Sent {
+        let client = ClientLayer::new(&self.packing, &self.session.parameters, self.prime).unwrap();
         let shape = self.packing.shape();
         let bias = vec![0; shape.outputs().unwrap()];
         let server =
-            ServerLayer::new(self.packing.clone(), &self.keys.parameters, self.prime, weights, &bias)
+            ServerLayer::new(self.packing.clone(), &self.session.parameters, self.prime, weights, &bias)
                 .unwrap();
         let share = Share::random(Ring::Prime(self.prime), shape.inputs(), &mut rng(3));
         let mut channels = Party::pair();
-        run(
-            &mut channels,
-            |channel| {
-                let request = client.request(channel, &self.keys.secret, &mut rng(1)).unwrap();
-                let material = client.receive(channel, &self.keys.secret, request).unwrap();
-                client.online(channel, material, &share).unwrap()
-            },
-            |channel| {
-                let material = server.offline(channel, &self.keys.client, &mut rng(2)).unwrap();
-                server.online(channel, material, &share).unwrap()
-            },
-        );
+        self.session.run(&mut channels, (&client, &server), (&share, &share), [1, 2], false);
         Sent {
             seed: channels.0.sent_of(0x42)[0].to_vec(),
             second: channels.1.sent_of(0x43)[0].to_vec(),
@@ -96,7 +86,7 @@ impl Setting {
 
     /// What a server sends that leaves out a protection.
     fn sent_without(&self, defect: Defect, weights: &[i64]) -> Sent {
-        let (half, prepared) = self.keys.secret.prepare_encryption(&mut rng(1));
+        let (half, prepared) = self.session.secret().prepare_encryption(&mut rng(1));
         let ring = Ring::Prime(self.prime);
         let encode = |seed| self.encoder.encode(Share::random(ring, 8192, &mut rng(seed)).values()).unwrap();
         let ahead = self.evaluate(weights, &half.to_bytes());
@@ -104,8 +94,8 @@ impl Setting {
         let first: C0 = prepared.encrypt(&encode(3)).unwrap();
         let element = |rotation| galois_element(rotation, 8192).unwrap();
         let elements: Vec<_> = self.packing.keys().into_iter().map(element).collect();
-        let permutations = Permutations::new(&self.keys.parameters, &elements).unwrap();
-        let scheme = FirstHalfSlots::new(&self.keys.parameters, &permutations);
+        let permutations = Permutations::new(&self.session.parameters, &elements).unwrap();
+        let scheme = FirstHalfSlots::new(&self.session.parameters, &permutations);
         let outputs = evaluate(&scheme, &self.packing, &self.multipliers(weights), &[first]).unwrap();
         let first = sealing.seal(&outputs[0]).unwrap();
         Sent { seed: half.to_bytes(), second: second.to_bytes(), first: first.to_bytes() }
@@ -124,20 +114,20 @@ impl Setting {
 
     /// The ternary secret, as its owner can read it out: the decryption of `round(q / t) X^0` in the second half.
     fn secret(&self) -> Vec<i64> {
-        let q = self.keys.parameters.moduli()[0];
+        let q = self.session.parameters.moduli()[0];
         let modulus = self.encoder.modulus();
         let zero = pack_bits(&vec![0; 8192], q.bits());
         let mut step = vec![0; 8192];
         step[0] = (q.value() + self.prime / 2) / self.prime;
         let second = SealedC1::from_bytes(modulus, &pack_bits(&step, q.bits())).unwrap();
         let first = SealedC0::from_bytes(modulus, &zero).unwrap();
-        let message = self.keys.secret.prepare_decryption(second).unwrap().decrypt(&first).unwrap();
+        let message = self.session.secret().prepare_decryption(second).unwrap().decrypt(&first).unwrap();
         message.coefficients().iter().map(|s| Ring::Prime(self.prime).signed(*s)).collect()
     }
 
     /// The noise that the owner of the secret finds in what was sent.
     fn residual(&self, sent: &Sent) -> Vec<f64> {
-        let q = self.keys.parameters.moduli()[0];
+        let q = self.session.parameters.moduli()[0];
         let ntt = Ntt::new(&q, 8192).unwrap();
         let mut s: Vec<u64> = self.secret().into_iter().map(|s| q.reduce_signed(s)).collect();
         let mut phase = unpack_bits(&sent.second, 8192, q.bits()).unwrap();
@@ -158,7 +148,7 @@ impl Setting {
 
 #[test]
 fn weights_are_found_from_c1_without_the_encryption_of_zero_and_not_with_it() {
-    let setting = Setting::new(&Convolution::fully_connected(2, 1), 1_032_193);
+    let mut setting = Setting::new(&Convolution::fully_connected(2, 1), 1_032_193);
     let weights = [3, -2];
     let candidates: Vec<[i64; 2]> = (-3..4).flat_map(|a| (-3..4).map(move |b| [a, b])).collect();
     let broken = setting.sent_without(Defect::NoEncryptionOfZero, &weights);
@@ -176,14 +166,15 @@ const BINS: usize = 64;
 #[test]
 fn residual_noise_is_the_flooding_whatever_the_weights_and_its_absence_is_noticed() {
     let shape = Convolution::fully_connected(8, 4);
-    let setting = Setting::new(&shape, 1_032_193);
+    let mut setting = Setting::new(&shape, 1_032_193);
     let largest = (setting.prime as i64 - 1) / 2;
     for weights in [vec![0; 32], vec![largest; 32], signed(32, largest, &mut rng(5))] {
         let budget = setting.blinding(None, 6).budget();
-        let parameters = &setting.keys.parameters;
+        let parameters = &setting.session.parameters;
         let dropped = parameters.log2_modulus(budget.flood_limbs()) - parameters.log2_modulus(1);
         let width = (f64::from(budget.flood_bits()) - dropped).exp2();
-        let residual = setting.residual(&setting.sent(&weights));
+        let sent = setting.sent(&weights);
+        let residual = setting.residual(&sent);
         let mut counts = [0; BINS];
         for e in &residual {
             assert!(e.abs() <= 1.5 * width + 16.0, "noise beyond the flooding");
@@ -212,7 +203,7 @@ fn measured_noise_of_the_largest_weights_is_below_its_bound() {
     };
     for prime in [1_032_193, 137_438_822_401] {
         let setting = Setting::new(&shape, prime);
-        let (parameters, encoder) = (&setting.keys.parameters, &setting.encoder);
+        let (parameters, encoder) = (&setting.session.parameters, &setting.encoder);
         let mut rng = rng(8);
         let worst = |rng: &mut lanner_primitives::Prg, random: bool| {
             let edge = |bit: bool| if bit { prime / 2 } else { prime / 2 + 1 };
@@ -226,12 +217,12 @@ fn measured_noise_of_the_largest_weights_is_below_its_bound() {
             let multipliers = vec![multiplier; setting.packing.multipliers()];
             let slots = Share::random(Ring::Prime(prime), 8192, &mut rng);
             let message = encoder.encode(slots.values()).unwrap();
-            let fresh = setting.keys.secret.encrypt(&message, &mut rng).unwrap().expand();
+            let fresh = setting.session.secret().encrypt(&message, &mut rng).unwrap().expand();
             let input = lanner_bfv::Evaluator::new(parameters).add_plain(&fresh, &message).unwrap();
-            let scheme = EncryptedSlots::new(parameters, &setting.keys.client.evaluation);
+            let scheme = EncryptedSlots::new(parameters, &setting.session.keys().evaluation);
             let output = evaluate(&scheme, &setting.packing, &multipliers, &[input]).unwrap().pop().unwrap();
             let bound = output_noise(&setting.packing, parameters, prime).unwrap();
-            let measured = setting.keys.secret.noise_bits(&output, encoder.modulus()).unwrap();
+            let measured = setting.session.secret().noise_bits(&output, encoder.modulus()).unwrap();
             let limit = bound.infinity(8192).log2();
             assert!(measured < limit, "{measured} bits, bound {limit}");
             assert!(output.noise().deviation() <= bound.deviation() * (1.0 + 1e-9));

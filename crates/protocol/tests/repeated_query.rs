@@ -9,10 +9,10 @@ use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Ring, Share, parallel};
-use lanner_step::{Convolution, Function, Party, Sets, Transfers, Windows, receive_keys, send_keys};
+use lanner_step::{Client, Convolution, Function, Party, Server, Sets, Step, Transfers, Windows};
 use lanner_transfers::{Layer, Rounding};
 
-use crate::common::{Party as End, rng, run, signed};
+use crate::common::{Party as End, inputs, keys_alone, rng, run, share, signed, unknown};
 
 const INPUT: i64 = 200;
 const HIDDEN: usize = 16;
@@ -62,27 +62,28 @@ fn scheme(inputs: usize, outputs: usize, sets: &Sets) -> Scheme {
 fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
     parallel::set_threads(2);
     let (sets, ring) = (Sets::new().unwrap(), Ring::Pow2(RING));
-    let parameters = sets.get(ParameterSet::A1).unwrap();
+    let set_up = keys_alone(ParameterSet::A1, []);
     let schemes = || [scheme(1, HIDDEN, &sets), scheme(HIDDEN, SCORES, &sets)];
     let function = Function { relu: true, slope: None, high: None, shift: DROPPED };
     let activation = Layer::activation(function, &Windows::each(HIDDEN), RING, RING, rounding).unwrap();
     let (client, server) = run(
         &mut End::pair(),
         |end| {
-            let (mut rng, layers) = (rng(1), schemes().map(|scheme| ClientLayer::new(scheme).unwrap()));
-            let key = send_keys(end, parameters, &[], &mut rng).unwrap();
-            let mut transfers = Transfers::setup(end, Party::Client, [TRANSFERS; 2], &mut rng).unwrap();
+            let layers = schemes().map(|scheme| ClientLayer::new(scheme).unwrap());
+            let mut client = Client::set_up(end, &set_up, rng(1)).unwrap();
+            let mut transfers =
+                Transfers::setup(end, Party::Client, [TRANSFERS; 2], &mut client.rng).unwrap();
             let mut repeat = |_| {
-                let requests = [0, 1].map(|i: usize| layers[i].request(end, &key, &mut rng).unwrap());
+                let [first, last] = [0, 1].map(|i: usize| layers[i].request(end, &mut client).unwrap());
                 let asked = activation.request(end, &mut transfers).unwrap();
-                let [first, last] = requests;
-                let first = layers[0].receive(end, &key, first).unwrap();
-                let last = layers[1].receive(end, &key, last).unwrap();
-                let material = activation.prepare(end, &mut transfers, asked, &mut rng).unwrap();
-                let sums = layers[0].online(end, first, &Share::embed(ring, &[INPUT])).unwrap();
+                let (first, _) = layers[0].prepare(end, &mut client, first, &unknown(1)).unwrap();
+                let (last, _) = layers[1].prepare(end, &mut client, last, &unknown(1)).unwrap();
+                let material = activation.prepare(end, &mut transfers, asked, &mut client.rng).unwrap();
+                let input = inputs(&[&Share::embed(ring, &[INPUT])]);
+                let sums = share(layers[0].online(end, first, &input).unwrap());
                 let hidden = activation.online(end, Party::Client, material, &[&sums]).unwrap();
                 let low = sums.values().iter().map(|sum| sum & ((1 << DROPPED) - 1)).collect::<Vec<u64>>();
-                (low, layers[1].online(end, last, &hidden).unwrap())
+                (low, share(layers[1].online(end, last, &inputs(&[&hidden])).unwrap()))
             };
             (0..REPEATS).map(&mut repeat).collect::<Vec<_>>()
         },
@@ -92,16 +93,18 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
                 ServerLayer::new(first, &weights.first, &weights.bias).unwrap(),
                 ServerLayer::new(last, &weights.last, &[0; SCORES]).unwrap(),
             ];
-            let mut rng = rng(2);
-            let key = receive_keys(end, parameters, &[]).unwrap().public;
-            let mut transfers = Transfers::setup(end, Party::Server, [TRANSFERS; 2], &mut rng).unwrap();
+            let mut server = Server::set_up(end, &set_up, rng(2)).unwrap();
+            let mut transfers =
+                Transfers::setup(end, Party::Server, [TRANSFERS; 2], &mut server.rng).unwrap();
             let mut repeat = |_| {
-                let [first, last] = [0, 1].map(|i: usize| layers[i].prepare(end, &key, &mut rng).unwrap());
+                let [(first, _), (last, _)] =
+                    [0, 1].map(|i: usize| layers[i].prepare(end, &mut server, (), &unknown(1)).unwrap());
                 let asked = activation.request(end, &mut transfers).unwrap();
-                let material = activation.prepare(end, &mut transfers, asked, &mut rng).unwrap();
-                let sums = layers[0].online(end, first, &Share::embed(ring, &[0])).unwrap();
+                let material = activation.prepare(end, &mut transfers, asked, &mut server.rng).unwrap();
+                let input = inputs(&[&Share::embed(ring, &[0])]);
+                let sums = share(layers[0].online(end, first, &input).unwrap());
                 let hidden = activation.online(end, Party::Server, material, &[&sums]).unwrap();
-                layers[1].online(end, last, &hidden).unwrap()
+                share(layers[1].online(end, last, &inputs(&[&hidden])).unwrap())
             };
             (0..REPEATS).map(&mut repeat).collect::<Vec<_>>()
         },

@@ -3,16 +3,17 @@
 //! alike whatever the low bits are that the rescale drops. Where each party drops the low bits of its own share, the carry that is missing
 //! depends on them, and the same test finds it. Chi-square tests under fixed seeds, at a level of `10^-6`.
 
+use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_local::reshare;
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring, Share};
-use lanner_step::{Convolution, Function, Party, Sets, Transfers, Windows, receive_keys, send_keys};
+use lanner_step::{Client, Convolution, Function, Party, Server, Sets, Step, Transfers, Windows};
 use lanner_testkit::{check_bits, chi_square_limit, two_sample_chi_square};
 use lanner_transfers::{Layer, Rounding};
 use lanner_wire::{pack_bits, unpack_bits};
 
-use crate::common::{Party as End, rng, run};
+use crate::common::{Party as End, inputs, keys_alone, rng, run, share, unknown};
 
 const BITS: u32 = 20;
 /// Bits that the rescale drops.
@@ -39,7 +40,7 @@ enum Way {
 
 /// A layer of one row of weights, time and again, and `max(x, 0)` of its sums, rescaled.
 struct Network {
-    parameters: lanner_bfv::Parameters,
+    set: ParameterSet,
     client: ClientLayer,
     server: ServerLayer,
     activation: Layer,
@@ -63,7 +64,7 @@ impl Network {
             Way::OffByOne => (Accuracy::OffByOne, Rounding::Exact),
         };
         let sets = Sets::new().unwrap();
-        let (_, scheme) =
+        let (set, scheme) =
             Scheme::cheapest(&Stacked::try_from(&shape).unwrap(), BITS, accuracy, &sets).unwrap();
         // The last input is one.
         let weights = [31, 12, -5];
@@ -73,22 +74,24 @@ impl Network {
         let function = Function { relu: true, slope: None, high: None, shift: DROPPED + guard };
         let windows = Windows::each(REPEATS);
         Self {
-            parameters: scheme.parameters().clone(),
+            set,
             client: ClientLayer::new(scheme.clone()).unwrap(),
             server: ServerLayer::new(scheme, &row.repeat(REPEATS), &[0; REPEATS]).unwrap(),
             activation: Layer::activation(function, &windows, BITS + guard, TO, rounding).unwrap(),
         }
     }
 
-    fn ask(&self, end: &mut End, rng: &mut Prg) -> Vec<Answer> {
-        let key = send_keys(end, &self.parameters, &[], rng).unwrap();
-        let mut transfers = Transfers::setup(end, Party::Client, [Parameters::ALL[0]; 2], rng).unwrap();
+    fn ask(&self, end: &mut End, rng: Prg) -> Vec<Answer> {
+        let mut client = Client::set_up(end, &keys_alone(self.set, []), rng).unwrap();
+        let mut transfers =
+            Transfers::setup(end, Party::Client, [Parameters::ALL[0]; 2], &mut client.rng).unwrap();
         let mut answer = |_| {
-            let request = self.client.request(end, &key, rng).unwrap();
+            let request = self.client.request(end, &mut client).unwrap();
             let ahead = self.activation.request(end, &mut transfers).unwrap();
-            let material = self.client.receive(end, &key, request).unwrap();
-            let compared = self.activation.prepare(end, &mut transfers, ahead, rng).unwrap();
-            let sums = self.client.online(end, material, &Share::embed(FROM, &INPUT)).unwrap();
+            let (material, _) = self.client.prepare(end, &mut client, request, &unknown(1)).unwrap();
+            let compared = self.activation.prepare(end, &mut transfers, ahead, &mut client.rng).unwrap();
+            let input = inputs(&[&Share::embed(FROM, &INPUT)]);
+            let sums = share(self.client.online(end, material, &input).unwrap());
             let outputs = self.activation.online(end, Party::Client, compared, &[&sums]).unwrap();
             let results = reshare::learn(end, &outputs).unwrap();
             Answer { sums, outputs, results }
@@ -96,14 +99,16 @@ impl Network {
         (0..RUNS).map(&mut answer).collect()
     }
 
-    fn serve(&self, end: &mut End, rng: &mut Prg) {
-        let key = receive_keys(end, &self.parameters, &[]).unwrap().public;
-        let mut transfers = Transfers::setup(end, Party::Server, [Parameters::ALL[0]; 2], rng).unwrap();
+    fn serve(&self, end: &mut End, rng: Prg) {
+        let mut server = Server::set_up(end, &keys_alone(self.set, []), rng).unwrap();
+        let mut transfers =
+            Transfers::setup(end, Party::Server, [Parameters::ALL[0]; 2], &mut server.rng).unwrap();
         for _ in 0..RUNS {
-            let material = self.server.prepare(end, &key, rng).unwrap();
+            let (material, _) = self.server.prepare(end, &mut server, (), &unknown(1)).unwrap();
             let ahead = self.activation.request(end, &mut transfers).unwrap();
-            let compared = self.activation.prepare(end, &mut transfers, ahead, rng).unwrap();
-            let sums = self.server.online(end, material, &Share::zero(FROM, INPUT.len())).unwrap();
+            let compared = self.activation.prepare(end, &mut transfers, ahead, &mut server.rng).unwrap();
+            let input = inputs(&[&Share::zero(FROM, INPUT.len())]);
+            let sums = share(self.server.online(end, material, &input).unwrap());
             let outputs = self.activation.online(end, Party::Server, compared, &[&sums]).unwrap();
             reshare::reveal(end, &outputs).unwrap();
         }
@@ -123,7 +128,7 @@ impl Views {
     /// What is seen of a network; masks are those of a number.
     fn of(network: &Network, number: u8) -> Self {
         let mut channels = End::pair();
-        let (client, server) = (&mut rng(2 * number), &mut rng(2 * number + 1));
+        let (client, server) = (rng(2 * number), rng(2 * number + 1));
         let (answers, ()) =
             run(&mut channels, |end| network.ask(end, client), |end| network.serve(end, server));
         let low = |share: fn(&Answer) -> &Share, shift: u32| {
@@ -239,7 +244,7 @@ fn opened_sums_tell_nothing_of_the_noise_below_them() {
     let shape = Convolution::fully_connected(INPUT.len(), REPEATS);
     let sets = Sets::new().unwrap();
     for guard in [1, 2] {
-        let (_, scheme) =
+        let (set, scheme) =
             Scheme::cheapest(&Stacked::try_from(&shape).unwrap(), BITS, Accuracy::Guarded(guard), &sets)
                 .unwrap();
         // All rows have one sum, and the noise of the second is a thousand times that of the first.
@@ -248,7 +253,7 @@ fn opened_sums_tell_nothing_of_the_noise_below_them() {
             let hidden: i64 = row.iter().zip(INPUT).map(|(w, x)| w * x).sum();
             assert_eq!(hidden, RESULT);
             let network = Network {
-                parameters: scheme.parameters().clone(),
+                set,
                 client: ClientLayer::new(scheme.clone()).unwrap(),
                 server: ServerLayer::new(scheme.clone(), &row.repeat(REPEATS), &[0; REPEATS]).unwrap(),
                 activation: Layer::drop_guard(REPEATS, BITS, guard).unwrap(),

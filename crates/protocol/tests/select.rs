@@ -1,44 +1,23 @@
 //! Layers that pick elements, by transfers: outputs equal what is picked, samples together equal samples alone, bytes and material are those announced, and
 //! messages are uniform.
 
-use std::rc::Rc;
-
 use lanner_primitives::{Prg, Ring, Share, parallel};
 use lanner_protocol::Protocol;
-use lanner_step::{
-    AnyState, Built, Client, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError, Samples, Server,
-    SetUp, Sets, Shared, Spec, StepCost, Value, ValueType, Weights, transfer_sets,
-};
+use lanner_step::{Built, Client, Known, Samples, Server, SetUp, Sets, Spec, ValueType};
 use lanner_testkit::check_bits;
 use lanner_transfers::{RingSelect, SelectAhead};
-use lanner_wire::{Reader, Writer, pack_bits, unpack_bits};
+use lanner_wire::{pack_bits, unpack_bits};
 use rand_core::Rng;
 
-use crate::common::{Party as End, edge_share, rng, run, signed};
+use crate::common::laws::{Case, Model};
+use crate::common::{Party as End, constant, edge_share, inputs, rng, run, signed, unknown};
 
 /// A layer with what it picks, as both parties run it.
 struct Layer {
     spec: RingSelect,
-    weights: Vec<i64>,
-    bias: Vec<i64>,
-    shared: Shared,
+    model: Model,
     /// Whether it is computed ahead of time.
     is_ahead: bool,
-}
-
-impl ModelParts for Layer {
-    fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
-        assert_eq!(outputs, self.bias.len());
-        Ok(Weights { weight: &self.weights, bias: self.bias.iter().map(|b| (*b).into()).collect() })
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongInput("a layer's sources"))
-    }
 }
 
 /// What a run made, and the messages of the server offline and of the client.
@@ -65,7 +44,7 @@ impl Layer {
             (0..outputs).map(|_| (rng.next_u64() % inputs as u64) as usize).collect();
         picked.iter_mut().zip([inputs - 1, 0]).for_each(|(at, end)| *at = end);
         let bias = signed(outputs, 1 << (bits - 2), rng);
-        Self { spec, weights: rows(inputs, &picked), bias, shared: Shared::default(), is_ahead: false }
+        Self { spec, model: Model::new(rows(inputs, &picked), bias), is_ahead: false }
     }
 
     fn ahead(self) -> Self {
@@ -85,73 +64,28 @@ impl Layer {
         self.spec.samples.times(self.spec.elements)
     }
 
-    fn built(&self) -> Box<dyn Built> {
-        let sets = Sets::new().unwrap();
+    /// The step that is held against the laws.
+    fn case(&self) -> Case<'_> {
         if self.is_ahead {
-            SelectAhead(self.spec.clone()).build(&sets).unwrap()
+            Case::new(SelectAhead(self.spec.clone()), &self.model)
         } else {
-            self.spec.build(&sets).unwrap()
+            Case::new(self.spec.clone(), &self.model)
         }
     }
 
-    /// One run, whose bytes are held against the costs, and material against the memory.
-    fn run(&self, shares: [&Share; 2], seed: u8) -> Outcome {
-        let sets = Sets::new().unwrap();
-        let (needs, memory) = (self.built().needs().unwrap(), self.built().memory().unwrap());
-        let supply = || CotSupply::new(transfer_sets(needs.transfers));
-        let StepCost { offline, online } = self.built().cost(&mut supply()).unwrap();
-        let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
-        let client_step = self.built().client("layer", self).unwrap();
-        let server_step = self.built().server("layer", self).unwrap();
-        let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);
-        let nothing = || Inputs::new(vec![None]);
-        let is_ahead = self.is_ahead;
-        let mut channels = End::pair();
-        let ((of_client, asked, said), (of_server, answered)) = run(
-            &mut channels,
-            |end| {
-                let mut client = Client::set_up(end, &set_up, rng(seed)).unwrap();
-                let before = end.sent.len();
-                let request = client_step.request(end, &mut client).unwrap();
-                let asked = end.sent.len();
-                let (material, known) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
-                let material = through(&*client_step, &material, memory.client_material);
-                let said = end.sent.len();
-                let made = share(client_step.online(end, material, &inputs(shares[0])).unwrap());
-                let known = known.map(|known| share(known).values() == made.values());
-                assert_eq!(known, is_ahead.then_some(true), "the client's share is known ahead of time");
-                (made, [before, asked], said)
-            },
-            |end| {
-                let mut server = Server::set_up(end, &set_up, rng(seed + 1)).unwrap();
-                let request = server_step.request(end, &mut server).unwrap();
-                let before = end.sent.len();
-                let (material, known) = server_step.prepare(end, &mut server, request, &nothing()).unwrap();
-                assert!(known.is_none());
-                let material = through(&*server_step, &material, memory.server_material);
-                let made = server_step.online(end, material, &inputs(shares[1])).unwrap();
-                (share(made), before)
-            },
-        );
-        let bytes = |sent: &[(lanner_wire::Kind, Vec<u8>)]| -> u64 {
-            sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum()
+    fn built(&self) -> Box<dyn Built> {
+        self.case().built()
+    }
+
+    fn run(&self, [client, server]: [&Share; 2], seed: u8) -> Outcome {
+        let run = self.case().run([&[client], &[server]], seed);
+        assert_eq!(run.sent[1][2], [], "the server says nothing online");
+        let [differences, online] = if self.is_ahead {
+            [run.only(0, 1, 0x74), run.only(0, 2, 0x44)]
+        } else {
+            [run.only(0, 2, 0x74), run.only(0, 2, 0x74)]
         };
-        let [before, asked] = asked;
-        assert_eq!(bytes(&channels.0.sent[before..asked]), offline.request.client_bytes());
-        assert_eq!(bytes(&channels.0.sent[asked..said]), offline.answer.client_bytes());
-        assert_eq!(bytes(&channels.0.sent[said..]), online.client_bytes());
-        assert_eq!(bytes(&channels.1.sent[answered..]), offline.answer.server_bytes());
-        assert_eq!((online.server_bytes(), online.rounds()), (0, 0));
-        let [flips, differences] = [&channels.1.sent[answered], &channels.0.sent[asked]];
-        assert_eq!([flips.0.0, differences.0.0], [0x74; 2]);
-        let last = channels.0.sent.last().unwrap();
-        assert_eq!(last.0.0, if self.is_ahead { 0x44 } else { 0x74 });
-        Outcome {
-            outputs: [of_client, of_server],
-            flips: flips.1.clone(),
-            differences: differences.1.clone(),
-            online: last.1.clone(),
-        }
+        Outcome { flips: run.only(1, 1, 0x74), outputs: run.outputs, differences, online }
     }
 
     /// The ideal twin: the product with the weights in the clear, of each sample.
@@ -162,7 +96,7 @@ impl Layer {
             ring.signed(terms.fold(ring.embed(bias), |sum, term| ring.add(sum, term)))
         };
         let of_sample = |sample| {
-            let rows = self.weights.chunks(self.spec.elements).zip(&self.bias);
+            let rows = self.model.weights.chunks(self.spec.elements).zip(&self.model.bias);
             rows.map(move |(row, bias)| of_row(sample, row, *bias))
         };
         input.chunks(self.spec.elements).flat_map(of_sample).collect()
@@ -173,34 +107,6 @@ impl Layer {
         assert_eq!(client.ring(), self.ring());
         assert_eq!(client.reveal(&server).unwrap(), self.expected(shares), "{:?}", self.spec);
     }
-}
-
-fn share(value: Value) -> Share {
-    Inputs::new(vec![Some(Rc::new(value))]).share().unwrap().clone()
-}
-
-/// Material as it comes back from its bytes, of which there are as many as announced.
-fn through<P>(step: &dyn DynStep<P>, material: &AnyState, length: u64) -> AnyState {
-    let encode = |material: &AnyState| {
-        let mut writer = Writer::new();
-        step.encode(material, &mut writer).unwrap();
-        writer.into_bytes()
-    };
-    let bytes = encode(material);
-    // Words are written in as many bits as they have.
-    assert!((length / 64..=length).contains(&(bytes.len() as u64)), "{} of {length}", bytes.len());
-    for length in [0, bytes.len() / 2, bytes.len() - 1] {
-        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
-    }
-    let mut reader = Reader::new(&bytes);
-    let decoded = step.decode(&mut reader).unwrap();
-    reader.finish().unwrap();
-    assert_eq!(encode(&decoded), bytes);
-    decoded
-}
-
-fn constant(ring: Ring, value: i64, length: usize) -> Share {
-    Share::embed(ring, &vec![value; length])
 }
 
 #[test]
@@ -271,7 +177,7 @@ fn messages_are_uniform_whatever_is_picked_and_of_what() {
         let width = usize::BITS - (inputs - 1_usize).leading_zeros();
         for (at, value) in [(0, 0), (1, -1), (inputs - 1, 1 << 23)] {
             let mut layer = Layer::new([inputs, COUNT], BITS, &mut rng(1));
-            layer.weights = rows(inputs, &[at; COUNT]);
+            layer.model.weights = rows(inputs, &[at; COUNT]);
             let input = constant(layer.ring(), value, inputs);
             let runs = [30, 32].map(|seed| layer.run([&input, &input], seed));
             let flips: Vec<&[u8]> = runs.iter().map(|run| run.flips.as_slice()).collect();
@@ -295,7 +201,7 @@ fn the_string_that_the_server_has_opens_one_difference() {
     let input = constant(ring, 0, inputs);
     for at in 0..inputs {
         let mut layer = Layer::new([inputs, COUNT], BITS, &mut rng(1));
-        (layer.weights, layer.bias) = (rows(inputs, &[at; COUNT]), vec![0; COUNT]);
+        (layer.model.weights, layer.model.bias) = (rows(inputs, &[at; COUNT]), vec![0; COUNT]);
         let runs = [30, 32].map(|seed| layer.run([&input, &input], seed));
         let sent = |run: &Outcome| unpack_bits(&run.differences, COUNT * (inputs - 1), BITS).unwrap();
         let mut opened = vec![Vec::new(); inputs];
@@ -354,7 +260,7 @@ fn what_is_left_to_send_online_is_uniform() {
 fn shares_are_uniform_whatever_is_picked() {
     for samples in [1, 4] {
         let mut layer = Layer::new([3, COUNT], BITS, &mut rng(1)).with_samples(samples);
-        layer.bias = vec![0; COUNT];
+        layer.model.bias = vec![0; COUNT];
         let input = constant(layer.ring(), 0, layer.inputs());
         let runs: Vec<Outcome> = [30, 32].map(|seed| layer.run([&input, &input], seed)).into();
         for party in 0..2 {
@@ -394,8 +300,8 @@ fn nobody_knows_a_share_ahead_and_other_sizes_are_refused() {
 fn rows_without_a_single_one_and_other_lengths_are_refused() {
     let layer = |weights: Vec<i64>, outputs: usize| {
         let layer = Layer::new([2, 2], 24, &mut rng(1));
-        let layer = Layer { weights, bias: vec![0; outputs], ..layer };
-        layer.built().server("layer", &layer).is_ok()
+        let model = Model::new(weights, vec![0; outputs]);
+        layer.built().server("layer", &model).is_ok()
     };
     assert!(layer(vec![0, 1, 1, 0], 2));
     for weights in [vec![0, 0, 1, 0], vec![1, 1, 1, 0], vec![0, 2, 1, 0], vec![2, -1, 1, 0], vec![1, 0]] {
@@ -413,11 +319,9 @@ fn many_outputs_take_milliseconds() {
     let sets = Sets::new().unwrap();
     let needs = layer.built().needs().unwrap();
     let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
-    let client_step = layer.built().client("layer", &layer).unwrap();
-    let server_step = layer.built().server("layer", &layer).unwrap();
+    let client_step = layer.built().client("layer", &layer.model).unwrap();
+    let server_step = layer.built().server("layer", &layer.model).unwrap();
     let input = edge_share(layer.ring(), 30, &mut rng(2));
-    let inputs = || Inputs::new(vec![Some(Rc::new(Value::Shared(input.clone())))]);
-    let nothing = || Inputs::new(vec![None]);
     let milliseconds = || {
         let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
         times.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6
@@ -436,9 +340,9 @@ fn many_outputs_take_milliseconds() {
                 let mut at = [milliseconds(); 4];
                 let request = client_step.request(end, &mut client).unwrap();
                 at[1] = milliseconds();
-                let (material, _) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
+                let (material, _) = client_step.prepare(end, &mut client, request, &unknown(1)).unwrap();
                 at[2] = milliseconds();
-                client_step.online(end, material, &inputs()).unwrap();
+                client_step.online(end, material, &inputs(&[&input])).unwrap();
                 at[3] = milliseconds();
                 add(&mut times, at);
             }
@@ -451,9 +355,9 @@ fn many_outputs_take_milliseconds() {
                 let mut at = [milliseconds(); 4];
                 let request = server_step.request(end, &mut server).unwrap();
                 at[1] = milliseconds();
-                let (material, _) = server_step.prepare(end, &mut server, request, &nothing()).unwrap();
+                let (material, _) = server_step.prepare(end, &mut server, request, &unknown(1)).unwrap();
                 at[2] = milliseconds();
-                server_step.online(end, material, &inputs()).unwrap();
+                server_step.online(end, material, &inputs(&[&input])).unwrap();
                 at[3] = milliseconds();
                 add(&mut times, at);
             }

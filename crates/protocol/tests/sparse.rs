@@ -1,20 +1,16 @@
 //! Block-diagonal layers by transfers: outputs equal the convolution, samples together equal samples alone, bytes and material are those announced, and
 //! messages are uniform.
 
-use std::rc::Rc;
-
 use lanner_primitives::{Prg, Ring, Share, parallel};
 use lanner_protocol::Protocol;
-use lanner_step::{
-    AnyState, Built, Client, Convolution, CotSupply, DynStep, Inputs, Known, ModelParts, ProtocolError,
-    Samples, Server, SetUp, Sets, Shared, Spec, StepCost, Value, ValueType, Weights, transfer_sets,
-};
+use lanner_step::{Built, Convolution, Known, Samples, Sets, Spec, ValueType};
 use lanner_testkit::check_bits;
 use lanner_transfers::{RingSparse, SparseAhead};
-use lanner_wire::{Reader, Writer, pack_bits, packed_len};
+use lanner_wire::{pack_bits, packed_len};
 use rand_core::Rng;
 
-use crate::common::{Party as End, edge_share, ideal, rng, run, signed};
+use crate::common::laws::{Case, Model};
+use crate::common::{constant, edge_share, ideal, rng, signed};
 
 /// Blocks of some rows and columns on each pixel of an image.
 fn blocks(groups: usize, rows: usize, columns: usize, image: [usize; 2]) -> Convolution {
@@ -30,26 +26,9 @@ fn blocks(groups: usize, rows: usize, columns: usize, image: [usize; 2]) -> Conv
 /// A layer with its weights, as both parties run it.
 struct Layer {
     spec: RingSparse,
-    weights: Vec<i64>,
-    bias: Vec<i64>,
-    shared: Shared,
+    model: Model,
     /// Whether it is computed ahead of time.
     is_ahead: bool,
-}
-
-impl ModelParts for Layer {
-    fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
-        assert_eq!(outputs, self.bias.len());
-        Ok(Weights { weight: &self.weights, bias: self.bias.iter().map(|b| (*b).into()).collect() })
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongInput("a layer's sources"))
-    }
 }
 
 /// What a run made, and the messages of the server offline and of the client online.
@@ -74,7 +53,7 @@ impl Layer {
             *weight = end;
         }
         let bias = signed(shape.outputs().unwrap(), 1 << (bits - 2), rng);
-        Self { spec, weights, bias, shared: Shared::default(), is_ahead: false }
+        Self { spec, model: Model::new(weights, bias), is_ahead: false }
     }
 
     fn ahead(self) -> Self {
@@ -94,81 +73,38 @@ impl Layer {
         self.spec.samples.times(self.spec.shape.inputs())
     }
 
-    fn built(&self) -> Box<dyn Built> {
-        let sets = Sets::new().unwrap();
-        if self.is_ahead {
-            SparseAhead(self.spec.clone()).build(&sets).unwrap()
+    /// The step that is held against the laws: keys are written as they are held, shares in as many bits as they have.
+    fn case(&self) -> Case<'_> {
+        let case = if self.is_ahead {
+            Case::new(SparseAhead(self.spec.clone()), &self.model)
         } else {
-            self.spec.build(&sets).unwrap()
-        }
+            Case::new(self.spec.clone(), &self.model)
+        };
+        Case { words: 16, ..case }
     }
 
-    /// One run, whose bytes are held against the costs, and material against the memory.
-    fn run(&self, shares: [&Share; 2], seed: u8) -> Outcome {
-        let sets = Sets::new().unwrap();
-        let (needs, memory) = (self.built().needs().unwrap(), self.built().memory().unwrap());
-        let supply = || CotSupply::new(transfer_sets(needs.transfers));
-        let StepCost { offline, online } = self.built().cost(&mut supply()).unwrap();
-        let set_up = SetUp::of(std::slice::from_ref(&needs), needs.transfers, &sets).unwrap();
-        let client_step = self.built().client("layer", self).unwrap();
-        let server_step = self.built().server("layer", self).unwrap();
-        let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);
-        let nothing = || Inputs::new(vec![None]);
-        let is_ahead = self.is_ahead;
-        let mut channels = End::pair();
-        let ((of_client, asked, said), (of_server, answered)) = run(
-            &mut channels,
-            |end| {
-                let mut client = Client::set_up(end, &set_up, rng(seed)).unwrap();
-                let before = end.sent.len();
-                let request = client_step.request(end, &mut client).unwrap();
-                let asked = end.sent.len();
-                let (material, known) = client_step.prepare(end, &mut client, request, &nothing()).unwrap();
-                let material = through(&*client_step, &material, memory.client_material);
-                let said = end.sent.len();
-                let made = share(client_step.online(end, material, &inputs(shares[0])).unwrap());
-                let known = known.map(|known| share(known).values() == made.values());
-                assert_eq!(known, is_ahead.then_some(true), "the client's share is known ahead of time");
-                (made, [before, asked], said)
-            },
-            |end| {
-                let mut server = Server::set_up(end, &set_up, rng(seed + 1)).unwrap();
-                let request = server_step.request(end, &mut server).unwrap();
-                let before = end.sent.len();
-                let (material, known) = server_step.prepare(end, &mut server, request, &nothing()).unwrap();
-                assert!(known.is_none());
-                let material = through(&*server_step, &material, memory.server_material);
-                let made = server_step.online(end, material, &inputs(shares[1])).unwrap();
-                (share(made), before)
-            },
-        );
-        let bytes = |sent: &[(lanner_wire::Kind, Vec<u8>)]| -> u64 {
-            sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum()
+    fn built(&self) -> Box<dyn Built> {
+        self.case().built()
+    }
+
+    fn run(&self, [client, server]: [&Share; 2], seed: u8) -> Outcome {
+        let run = self.case().run([&[client], &[server]], seed);
+        assert_eq!(run.sent[1][2], [], "the server says nothing online");
+        let [corrections, online] = if self.is_ahead {
+            [run.only(0, 1, 0x74), run.only(0, 2, 0x44)]
+        } else {
+            [run.only(0, 2, 0x74), run.only(0, 2, 0x74)]
         };
-        let [before, asked] = asked;
-        assert_eq!(bytes(&channels.0.sent[before..asked]), offline.request.client_bytes());
-        assert_eq!(bytes(&channels.0.sent[asked..said]), offline.answer.client_bytes());
-        assert_eq!(bytes(&channels.0.sent[said..]), online.client_bytes());
-        assert_eq!(bytes(&channels.1.sent[answered..]), offline.answer.server_bytes());
-        assert_eq!((online.server_bytes(), online.rounds()), (0, 0));
-        let [flips, corrections] = [&channels.1.sent[answered], &channels.0.sent[asked]];
-        assert_eq!([flips.0.0, corrections.0.0], [0x74; 2]);
-        let last = channels.0.sent.last().unwrap();
-        assert_eq!(last.0.0, if self.is_ahead { 0x44 } else { 0x74 });
-        Outcome {
-            outputs: [of_client, of_server],
-            flips: flips.1.clone(),
-            corrections: corrections.1.clone(),
-            online: last.1.clone(),
-        }
+        Outcome { flips: run.only(1, 1, 0x74), outputs: run.outputs, corrections, online }
     }
 
     /// The layer in the clear, of each sample.
     fn expected(&self, shares: [&Share; 2]) -> Vec<i64> {
         let input = shares[0].reveal(shares[1]).unwrap();
         let RingSparse { shape, .. } = &self.spec;
-        let of_sample =
-            |input| ideal::reduced_convolution(shape, &self.weights, &self.bias, self.ring(), input);
+        let of_sample = |input| {
+            ideal::reduced_convolution(shape, &self.model.weights, &self.model.bias, self.ring(), input)
+        };
         input.chunks(shape.inputs()).flat_map(of_sample).collect()
     }
 
@@ -177,34 +113,6 @@ impl Layer {
         assert_eq!(client.ring(), self.ring());
         assert_eq!(client.reveal(&server).unwrap(), self.expected(shares), "{:?}", self.spec);
     }
-}
-
-fn share(value: Value) -> Share {
-    Inputs::new(vec![Some(Rc::new(value))]).share().unwrap().clone()
-}
-
-/// Material as it comes back from its bytes, of which there are as many as announced.
-fn through<P>(step: &dyn DynStep<P>, material: &AnyState, length: u64) -> AnyState {
-    let encode = |material: &AnyState| {
-        let mut writer = Writer::new();
-        step.encode(material, &mut writer).unwrap();
-        writer.into_bytes()
-    };
-    let bytes = encode(material);
-    // Keys are written as they are held, shares in as many bits as they have.
-    assert!((length / 16..=length).contains(&(bytes.len() as u64)), "{} of {length}", bytes.len());
-    for length in [0, bytes.len() / 2, bytes.len() - 1] {
-        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
-    }
-    let mut reader = Reader::new(&bytes);
-    let decoded = step.decode(&mut reader).unwrap();
-    reader.finish().unwrap();
-    assert_eq!(encode(&decoded), bytes);
-    decoded
-}
-
-fn constant(ring: Ring, value: i64, length: usize) -> Share {
-    Share::embed(ring, &vec![value; length])
 }
 
 #[test]
@@ -295,7 +203,7 @@ fn messages_are_uniform_whatever_weights_and_shares_are() {
     let seeds = [30, 32];
     for (weight, value) in [(0, 0), (-2048, 1), (2047, -1), (1, 1 << 23)] {
         let mut layer = Layer::new(&shape, BITS, &mut rng(1));
-        layer.weights = vec![weight; COUNT];
+        layer.model.weights = vec![weight; COUNT];
         let input = constant(layer.ring(), value, COUNT);
         let runs = seeds.map(|seed| layer.run([&input, &input], seed));
         let flips: Vec<&[u8]> = runs.iter().map(|run| run.flips.as_slice()).collect();
@@ -340,8 +248,8 @@ fn what_is_left_to_send_online_is_uniform() {
 #[test]
 fn shares_are_uniform_whatever_weights_and_inputs_are() {
     let mut layer = Layer::new(&blocks(COUNT, 1, 1, [1, 1]), BITS, &mut rng(1));
-    layer.bias = vec![0; COUNT];
-    layer.weights = vec![0; COUNT];
+    layer.model.bias = vec![0; COUNT];
+    layer.model.weights = vec![0; COUNT];
     let input = constant(layer.ring(), 0, COUNT);
     let runs: Vec<Outcome> = [30, 32].map(|seed| layer.run([&input, &input], seed)).into();
     for party in 0..2 {
@@ -385,8 +293,7 @@ fn nobody_knows_a_share_ahead_and_other_shapes_are_refused() {
 fn weights_of_more_bits_and_other_lengths_are_refused() {
     let layer = |weights: Vec<i64>, bias: Vec<i64>| {
         let layer = Layer::new(&blocks(2, 1, 1, [1, 1]), [24, 12], &mut rng(1));
-        let layer = Layer { weights, bias, ..layer };
-        layer.built().server("layer", &layer).is_ok()
+        layer.built().server("layer", &Model::new(weights, bias)).is_ok()
     };
     assert!(layer(vec![-2048, 2047], vec![0; 2]));
     assert!(!layer(vec![-2049, 0], vec![0; 2]));

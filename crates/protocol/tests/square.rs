@@ -7,39 +7,24 @@ use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::square::{self, ServerSquare, Target};
 use lanner_primitives::{Ring, Share};
 use lanner_ring::Modulus;
-use lanner_step::{Convolution, WeightForm};
+use lanner_step::{Convolution, Step, WeightForm};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
-use lanner_wire::Kind;
 
-use crate::common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
+use crate::common::{Party, Session, bytes, edge_share, ideal, inputs, rng, signed, split};
 
 const PRIMES: [u64; 4] = [1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401];
 
 /// Runs squares on given shares; returns both shares of the result and what was sent.
 fn square(
-    keys: &Keys,
+    session: &mut Session,
     target: &Target,
     server: &ServerSquare,
     prime: u64,
     shares: (&Share, &Share),
 ) -> ((Share, Share), (Party, Party)) {
-    let client = square::ClientSquare::new(target, &keys.parameters, prime).unwrap();
+    let client = square::ClientSquare::new(target, &session.parameters, prime).unwrap();
     let mut channels = Party::pair();
-    let outputs = run(
-        &mut channels,
-        |channel| {
-            let request = client.request(channel, &keys.secret, &mut rng(1)).unwrap();
-            let material = client.receive(channel, &keys.secret, request).unwrap();
-            client.online(channel, material, shares.0).unwrap()
-        },
-        |channel| {
-            let material = server.offline(channel, &keys.client, shares.1, &mut rng(2)).unwrap();
-            let known = material.share().clone();
-            let share = server.online(channel, material).unwrap();
-            assert!(known.values() == share.values(), "the server's share is known ahead of time");
-            share
-        },
-    );
+    let outputs = session.run(&mut channels, (&client, server), shares, [1, 2], true);
     (outputs, channels)
 }
 
@@ -51,7 +36,7 @@ fn squares(prime: u64, secrets: &[i64]) -> Vec<i64> {
 
 #[test]
 fn squares_equal_their_ideal_twin_on_every_pair_of_edges() {
-    let keys = Keys::new([]);
+    let mut session = Session::new([]);
     for prime in PRIMES {
         let ring = Ring::Prime(prime);
         let edges = [0, 1, (prime - 1) / 2, prime.div_ceil(2), prime - 1];
@@ -59,29 +44,27 @@ fn squares_equal_their_ideal_twin_on_every_pair_of_edges() {
         let client = Share::new(ring, pairs.iter().map(|(c, _)| *c).collect()).unwrap();
         let server = Share::new(ring, pairs.iter().map(|(_, s)| *s).collect()).unwrap();
         let target = Target::Shares(pairs.len());
-        let layer = ServerSquare::new(pairs.len(), &keys.parameters, prime).unwrap();
-        let ((c, s), _) = square(&keys, &target, &layer, prime, (&client, &server));
+        let layer = ServerSquare::new(pairs.len(), &session.parameters, prime).unwrap();
+        let ((c, s), _) = square(&mut session, &target, &layer, prime, (&client, &server));
         assert_eq!(c.reveal(&s).unwrap(), squares(prime, &client.reveal(&server).unwrap()), "mod {prime}");
     }
 }
 
 #[test]
 fn squares_take_as_many_ciphertexts_as_they_need() {
-    let keys = Keys::new([]);
+    let mut session = Session::new([]);
     let (prime, values) = (PRIMES[1], 10_000);
     let (ring, mut rng) = (Ring::Prime(prime), rng(4));
     let secrets = signed(values, 4000, &mut rng);
     let server = edge_share(ring, values, &mut rng);
     let client = split(ring, &secrets, &server);
     let target = Target::Shares(values);
-    assert_eq!(target.ciphertexts(&keys.parameters), [4, 2]);
-    let layer = ServerSquare::new(values, &keys.parameters, prime).unwrap();
-    let ((c, s), channels) = square(&keys, &target, &layer, prime, (&client, &server));
+    assert_eq!(target.ciphertexts(&session.parameters), [4, 2]);
+    let layer = ServerSquare::new(values, &session.parameters, prime).unwrap();
+    let ((c, s), channels) = square(&mut session, &target, &layer, prime, (&client, &server));
     assert!(c.reveal(&s).unwrap() == secrets.iter().map(|x| x * x).collect::<Vec<_>>());
-    // Predicted bytes are those sent, with six of frame for each message.
-    let bytes = |sent: &[(Kind, Vec<u8>)]| sent.iter().map(|(_, body)| body.len() as u64 + 6).sum::<u64>();
-    let offline = target.offline_cost(&keys.parameters, prime).unwrap();
-    let online = target.online_cost(&keys.parameters, prime).unwrap();
+    let offline = target.offline_cost(&session.parameters, prime).unwrap();
+    let online = target.online_cost(&session.parameters, prime).unwrap();
     let total = offline.request.then(offline.answer).then(online);
     assert_eq!(total.client_bytes(), bytes(&channels.0.sent));
     assert_eq!(total.server_bytes(), bytes(&channels.1.sent));
@@ -109,7 +92,7 @@ fn a_layer_reads_the_squares_without_another_round() {
     for (shape, (prime, set)) in shapes.iter().flat_map(|shape| rings.map(|ring| (shape, ring))) {
         let kernel = Kernel::BabyStepGiantStep { baby: 1 };
         let packing = Packing::of(shape, 8192, kernel).unwrap();
-        let keys = Keys::of(set, [&packing]);
+        let mut session = Session::of(set, [&packing]);
         let (ring, mut rng) = (Ring::Prime(prime), rng(5));
         let weights = signed(shape.weights(), 127, &mut rng);
         let bias = signed(shape.outputs().unwrap(), 1000, &mut rng);
@@ -119,14 +102,14 @@ fn a_layer_reads_the_squares_without_another_round() {
         let layer = ServerSquare::before(
             WeightForm::Evaluation,
             packing.clone(),
-            &keys.parameters,
+            &session.parameters,
             prime,
             weights[..].into(),
             &bias,
         )
         .unwrap();
         let target = Target::Layer(Box::new(packing));
-        let ((c, s), _) = square(&keys, &target, &layer, prime, (&client, &server));
+        let ((c, s), _) = square(&mut session, &target, &layer, prime, (&client, &server));
         let truth = ideal::reduced_convolution(shape, &weights, &bias, ring, &squares(prime, &secrets));
         assert!(c.reveal(&s).unwrap() == truth, "{shape:?} mod {prime}");
     }
@@ -181,15 +164,16 @@ fn the_flooding_covers_both_products() {
 
 #[test]
 fn transcripts_do_not_depend_on_shares_and_what_is_decrypted_is_uniform() {
-    let keys = Keys::new([]);
+    let mut session = Session::new([]);
     let prime = PRIMES[0];
     let ring = Ring::Prime(prime);
-    let layer = ServerSquare::new(8192, &keys.parameters, prime).unwrap();
+    let layer = ServerSquare::new(8192, &session.parameters, prime).unwrap();
     let lengths = |party: &Party| party.sent.iter().map(|(k, b)| (k.0, b.len())).collect::<Vec<_>>();
     let mut seen = Vec::new();
     for value in [0, 1, prime - 1] {
         let shares = (Share::zero(ring, 8192), Share::new(ring, vec![value; 8192]).unwrap());
-        let ((c, _), channels) = square(&keys, &Target::Shares(8192), &layer, prime, (&shares.0, &shares.1));
+        let ((c, _), channels) =
+            square(&mut session, &Target::Shares(8192), &layer, prime, (&shares.0, &shares.1));
         let mut bins = [0; 64];
         c.values().iter().for_each(|value| bins[(value * 64 / prime) as usize] += 1);
         assert!(uniform_chi_square(&bins) < chi_square_limit(63));
@@ -200,10 +184,10 @@ fn transcripts_do_not_depend_on_shares_and_what_is_decrypted_is_uniform() {
 
 #[test]
 fn shares_that_do_not_fit_are_refused() {
-    let keys = Keys::new([]);
-    let layer = ServerSquare::new(5, &keys.parameters, PRIMES[0]).unwrap();
+    let mut session = Session::new([]);
+    let layer = ServerSquare::new(5, &session.parameters, PRIMES[0]).unwrap();
     let (_, mut at_server) = Party::pair();
     for share in [Share::zero(Ring::Prime(PRIMES[0]), 4), Share::zero(Ring::Prime(PRIMES[1]), 5)] {
-        assert!(layer.offline(&mut at_server, &keys.client, &share, &mut rng(1)).is_err());
+        assert!(layer.prepare(&mut at_server, &mut session.server, (), &inputs(&[&share])).is_err());
     }
 }

@@ -8,12 +8,12 @@ use lanner_local::reshare;
 use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::gazelle::{ClientLayer, ServerLayer};
 use lanner_primitives::{Prg, Ring, Share};
-use lanner_step::{Convolution, EvaluationSession, Function, GarblingSession, Windows};
+use lanner_step::{Convolution, EvaluationSession, Function, GarblingSession, Step, Windows};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::unpack_bits;
 use lanner_yao::{self as yao, Layer};
 
-use crate::common::{self, Keys, Party, ideal, rng, run};
+use crate::common::{self, Party, Session, ideal, rng, run, unknown};
 
 const P: u64 = 1_032_193;
 const BINS: usize = 64;
@@ -49,36 +49,26 @@ fn slots_seen(weight: i64, input: i64) -> (Vec<Vec<u64>>, BTreeSet<usize>) {
         groups: 1,
     };
     let packing = Packing::new(&shape, 8192, 1).unwrap();
-    let keys = Keys::new([&packing]);
-    let encoder = SlotEncoder::new(&keys.parameters, P).unwrap();
-    let client = ClientLayer::new(&packing, &keys.parameters, P).unwrap();
+    let mut session = Session::new([&packing]);
+    let encoder = SlotEncoder::new(&session.parameters, P).unwrap();
+    let client = ClientLayer::new(&packing, &session.parameters, P).unwrap();
     let weights = vec![weight; shape.weights()];
-    let server = ServerLayer::new(packing.clone(), &keys.parameters, P, &weights, &vec![0; 3 * 36]).unwrap();
-    let (mut client_rng, mut server_rng) = (rng(1), rng(2));
+    let server =
+        ServerLayer::new(packing.clone(), &session.parameters, P, &weights, &vec![0; 3 * 36]).unwrap();
     let share = Share::embed(Ring::Prime(P), &vec![input; shape.inputs()]);
     let nothing = Share::zero(Ring::Prime(P), shape.inputs());
-    let run = |_| {
+    let mut run = |number: u8| {
         let mut channels = Party::pair();
-        run(
-            &mut channels,
-            |channel| {
-                let request = client.request(channel, &keys.secret, &mut client_rng).unwrap();
-                let material = client.receive(channel, &keys.secret, request).unwrap();
-                client.online(channel, material, &share).unwrap();
-            },
-            |channel| {
-                let material = server.offline(channel, &keys.client, &mut server_rng).unwrap();
-                server.online(channel, material, &nothing).unwrap();
-            },
-        );
+        let numbers = [2 * number, 2 * number + 1];
+        session.run(&mut channels, (&client, &server), (&share, &nothing), numbers, false);
         let half = |kind| channels.1.sent_of(kind)[0];
         let second = SealedC1::from_bytes(encoder.modulus(), half(0x43)).unwrap();
         let first = SealedC0::from_bytes(encoder.modulus(), half(0x41)).unwrap();
-        let prepared = keys.secret.prepare_decryption(second).unwrap();
+        let prepared = session.secret().prepare_decryption(second).unwrap();
         encoder.decode(&prepared.decrypt(&first).unwrap()).unwrap()
     };
     let used = packing.output_slots().into_iter().map(|(_, slot)| slot).collect();
-    ((0..20).map(run).collect(), used)
+    ((0..20).map(&mut run).collect(), used)
 }
 
 #[test]
@@ -101,17 +91,17 @@ fn every_slot_of_a_masked_output_is_uniform() {
 fn an_encrypted_share_is_uniform_to_the_server() {
     let shape = Convolution::fully_connected(16, 1);
     let packing = Packing::new(&shape, 8192, 1).unwrap();
-    let keys = Keys::new([&packing]);
-    let client = ClientLayer::new(&packing, &keys.parameters, P).unwrap();
-    let server = ServerLayer::new(packing, &keys.parameters, P, &[0; 16], &[0]).unwrap();
+    let mut session = Session::new([&packing]);
+    let client = ClientLayer::new(&packing, &session.parameters, P).unwrap();
+    let server = ServerLayer::new(packing, &session.parameters, P, &[0; 16], &[0]).unwrap();
     let (mut at_client, mut at_server) = Party::pair();
-    let request = client.request(&mut at_client, &keys.secret, &mut rng(1)).unwrap();
-    server.offline(&mut at_server, &keys.client, &mut rng(2)).unwrap();
-    let material = client.receive(&mut at_client, &keys.secret, request).unwrap();
+    let request = client.request(&mut at_client, &mut session.client).unwrap();
+    server.prepare(&mut at_server, &mut session.server, (), &unknown(1)).unwrap();
+    let (material, _) = client.prepare(&mut at_client, &mut session.client, request, &unknown(1)).unwrap();
     drop(client.send(&mut at_client, material, &Share::zero(Ring::Prime(P), 16)).unwrap());
     let payload = at_client.sent_of(0x40)[0];
     let bytes = payload.len() / 3;
-    for (limb, modulus) in payload.chunks(bytes).zip(keys.parameters.moduli()) {
+    for (limb, modulus) in payload.chunks(bytes).zip(session.parameters.moduli()) {
         let values = unpack_bits(limb, 8192, modulus.bits()).unwrap();
         assert!(is_uniform(values.into_iter(), modulus.value()));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lanner_graph::elementwise::Elementwise;
 use lanner_graph::graph::conv_geometry;
 use lanner_graph::pass::{Draft, uniform};
 use lanner_graph::{Node, Op};
@@ -70,12 +71,17 @@ impl Action<'_> {
         matches!(self, Self::Mul | Self::MatrixProduct { .. })
     }
 
-    /// Whether its output may have any scale, and be in any ring.
+    /// Whether it takes values as they are, of all their bits, since only their sign matters.
+    pub(super) fn compares(&self) -> bool {
+        self.choosing().is_some_and(Elementwise::compares)
+    }
+
+    /// Whether its output's scale does not follow from its input's, and its ring may be any.
     pub(super) fn chooses_scale(&self) -> bool {
         self.choosing().is_some()
     }
 
-    /// The operator, if its output may have any scale.
+    /// The operator, if its output's scale does not follow from its input's.
     pub(super) fn choosing(&self) -> Option<&dyn Lowered> {
         match self {
             Self::Elementwise(op) if op.changes_ring() => Some(*op),

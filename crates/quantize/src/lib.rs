@@ -9,6 +9,7 @@ mod bits;
 mod calibrate;
 mod choice;
 mod closeness;
+mod compared;
 mod elementwise;
 mod features;
 mod fit;

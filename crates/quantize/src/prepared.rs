@@ -9,6 +9,7 @@ use lanner_network::{CompileError, Head, InputError, Tensor, Tensors};
 use super::bits::LayerBits;
 use super::calibrate::{Observed, Range, Samples, observe, observe_each, samples};
 use super::choice::{Choice, Chosen};
+use super::compared::Compared;
 use super::features::{CodedInput, Coding, prepare_input};
 use super::fits::Fits;
 use super::item::{Action, Item, items, only_polynomials};
@@ -40,6 +41,7 @@ pub(super) struct Part<'p> {
     fits: Fits<'p>,
     input: Range,
     input_ends: [f64; 2],
+    compared: Option<Compared>,
     pub(super) samples: Samples<'p>,
     pub(super) made: Samples<'p>,
     pub(super) set_aside: usize,
@@ -158,10 +160,26 @@ impl<'c> Prepared<'c> {
         let fits = Fits::new(&self.draft, &items)?;
         let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
         let input_ends = options.input_range.unwrap_or(seen[0].ends);
+        let compared = self.compared(&items, &samples)?;
         let set_aside = self.samples.len() - samples.len();
         let numbered = self.made.iter().enumerate();
         let made = numbered.map(|(index, input)| (self.samples.len() + index, &input[..])).collect();
-        Ok(Part { prepared: self, items, fits, input, input_ends, samples, made, set_aside })
+        Ok(Part { prepared: self, items, fits, input, input_ends, compared, samples, made, set_aside })
+    }
+
+    /// What comparisons ask of the input's unit; nothing where features have units of their own.
+    fn compared(&self, items: &[Item<'_>], samples: &Samples<'_>) -> Result<Option<Compared>, CompileError> {
+        if self.coding.as_ref().is_some_and(Coding::has_units) {
+            return Ok(None);
+        }
+        let taken: Vec<&[f32]> =
+            samples.iter().map(|(number, sample)| self.as_taken(*number, sample)).collect();
+        Compared::of(items, &self.draft, &taken)
+    }
+
+    /// A sample as the draft takes it.
+    fn as_taken<'s>(&'s self, number: usize, sample: &'s [f32]) -> &'s [f32] {
+        self.coded.as_ref().map_or(sample, |coded| &coded[number * sample.len()..][..sample.len()])
     }
 }
 
@@ -184,8 +202,9 @@ impl<'p> Part<'p> {
     pub(super) fn source<'s>(&'s self, options: &'s QuantizationOptions, bits: &'s LayerBits) -> Source<'s> {
         let Prepared { draft, coding, functions, .. } = self.prepared;
         let (items, fits, coding) = (&self.items, &self.fits, coding.as_ref());
-        let (input, input_ends, sparing) = (self.input, self.input_ends, self.set_aside > 0);
-        Source { draft, items, fits, input, input_ends, coding, options, bits, sparing, functions }
+        let (input, input_ends, compared) = (self.input, self.input_ends, self.compared.as_ref());
+        let sparing = self.set_aside > 0;
+        Source { draft, items, fits, input, input_ends, compared, coding, options, bits, sparing, functions }
     }
 
     /// The float graph's scores of samples where the weights of a node, or where there is none the samples, are rounded to multiples of
@@ -211,9 +230,7 @@ impl<'p> Part<'p> {
         }
         let executor = FloatExecutor::new(graph, &tensors)?;
         let scores = cores::map(samples, |(number, sample)| {
-            let length = sample.len();
-            let coded = self.prepared.coded.as_ref();
-            let sample = coded.map_or(*sample, |coded| &coded[number * length..][..length]);
+            let sample = self.prepared.as_taken(*number, sample);
             if node.is_none() { executor.run(&rounded(sample)) } else { executor.run(sample) }
         });
         let refuse = |error: InputError| CompileError::Calibration {

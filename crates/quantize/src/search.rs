@@ -243,6 +243,13 @@ impl Candidate {
     pub(super) fn is_met(&self) -> bool {
         self.measured.reached.is_met()
     }
+
+    /// Whether what is asked is met with a quarter to spare, for inputs whose scores have a smaller range than those of samples.
+    fn is_met_well(&self) -> bool {
+        let reached = &self.measured.reached;
+        let most = if let Precision::Error(asked) = reached.asked { 0.75 * asked } else { f64::INFINITY };
+        reached.is_met() && reached.error <= most
+    }
 }
 
 /// Why there is no network with so many bits.
@@ -406,7 +413,8 @@ impl<'a> Search<'a> {
         met.unwrap_or(best)
     }
 
-    /// The same with fewer bits for items that are alike, group by group, as long as the precision is met, if that is cheaper.
+    /// The same with fewer bits for items that are alike, group by group, as long as the precision is met with a quarter to spare, if that is
+    /// cheaper.
     fn with_less_alike(&self, best: Candidate) -> Candidate {
         let (options, all) = (options_for(best.bits, self.options), &self.part.samples);
         let Ok(products) = self.part.products() else { return best };
@@ -422,7 +430,7 @@ impl<'a> Search<'a> {
         let meets = |less: &[u32], worst: &[usize]| {
             let layers = LayerBits::with_less(&options, less);
             let found = self.unpriced(&options, &layers, best.bits, &numbered(worst));
-            found.is_ok_and(|candidate| candidate.is_met())
+            found.is_ok_and(|candidate| candidate.is_met_well())
         };
         let (mut less, mut taken) = (self.no_less(), Vec::new());
         let mut open: Vec<_> = groups.iter().collect();
@@ -443,7 +451,7 @@ impl<'a> Search<'a> {
         // What some samples meet, others may miss: these join, and the bits that were taken last are given back.
         for _ in 0..MOST_CHECKS {
             let Ok(candidate) = self.attempt(best.bits, &less, all) else { break };
-            if candidate.is_met() {
+            if candidate.is_met_well() {
                 return if candidate.cost < best.cost { candidate } else { best };
             }
             worst.extend(candidate.measured.worst.first());

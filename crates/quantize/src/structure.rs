@@ -79,7 +79,7 @@ impl Structure {
                 _ if !options.rescales => false,
                 // Comparing few bits of what others take in front of a product, too, costs less, and the maximum is one of what they take then.
                 Action::Max(_) => users[items[user].inputs[0]].len() > 1 && ahead.product[user + 1],
-                _ => items[user].action.takes_few_bits() && !squares.whole[user],
+                _ => rounds(&items[user].action) && !squares.whole[user],
             })
             .collect();
         let (wide, rescaled) = places(items, &users, &ahead, &takes, rounded);
@@ -276,6 +276,11 @@ fn mixes(items: &[Item], users: &[Vec<usize>], takes: &[bool], is_wide: impl Fn(
     takes.iter().enumerate().map(|(index, &takes)| takes || mixes(index)).collect()
 }
 
+/// Whether an item wants its inputs rescaled: it takes few bits, and more of them than their sign.
+fn rounds(action: &Action<'_>) -> bool {
+    action.takes_few_bits() && !action.compares()
+}
+
 /// What lies behind each value.
 struct Ahead {
     /// Whether a linear layer, a product or what chooses its scale does.
@@ -293,7 +298,7 @@ impl Ahead {
             let (action, takes) = (&item.action, item.action.takes_few_bits());
             let (chooses, behind) = (action.chooses_scale(), index + 1);
             for &value in &item.inputs {
-                product[value] |= takes || product[behind];
+                product[value] |= rounds(action) || !takes && product[behind];
                 sum[value] |= chooses || matches!(action, Action::Add) || !takes && sum[behind];
                 function[value] |= chooses || !takes && function[behind];
             }
@@ -308,10 +313,10 @@ fn differences(items: &[Item], users: &[Vec<usize>]) -> Vec<bool> {
     differences[items.len()] = true;
     for value in (0..items.len()).rev() {
         differences[value] = users[value].iter().any(|&user| match &items[user].action {
-            action if action.chooses_scale() => true,
             Action::Max(_) => true,
             Action::Elementwise(op) if op.takes_differences() => true,
-            action => !action.takes_few_bits() && differences[user + 1],
+            // What follows a comparison may be computed with its rescale.
+            action => !rounds(action) && differences[user + 1],
         });
     }
     differences

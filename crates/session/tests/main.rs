@@ -15,6 +15,7 @@ mod matrices;
 mod mixed;
 mod narrow;
 mod overlap;
+mod packed;
 mod reveal_saturation;
 mod saturated;
 mod select;

@@ -13,7 +13,7 @@ use lanner_wire::DecodeError;
 use rand_core::Rng;
 
 use crate::common::{Digested, in_rings_of, network, rng, session, session_keeping};
-use crate::{matrices, reveal_saturation, select};
+use crate::{matrices, packed, reveal_saturation, select};
 
 const IDENTITY: [u8; 32] = [7; 32];
 
@@ -78,7 +78,9 @@ fn plans() -> Vec<(Network, Vec<i64>, Plan)> {
         (network, input, plan)
     });
     let picks = [EXACT, Mode::Tabula(tabula::Rounding::Exact)].map(select::example);
-    made.chain(picks).chain([reveal_saturation::example(Mode::Gazelle), matrices::example()]).collect()
+    made.chain(picks)
+        .chain([reveal_saturation::example(Mode::Gazelle), matrices::example(), packed::example()])
+        .collect()
 }
 
 /// The material as it comes back from its bytes, by a plan that was made anew.

@@ -46,6 +46,7 @@ pub use memory::{LABEL, Memory, WORD, limb};
 pub use model::{ModelParts, Weights};
 pub use needs::{EvaluationNeeds, KeyUse, Lifetime, Needs};
 pub use party::Party;
+pub(crate) use rotation::power_of;
 pub use rotation::{Rotation, galois_element};
 pub use run::Step;
 pub use samples::Samples;

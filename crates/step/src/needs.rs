@@ -33,6 +33,8 @@ pub enum KeyUse {
     Rotation(Rotation),
     /// Products of ciphertexts.
     Product,
+    /// The automorphism that takes `X` to this power: [packed answers](lanner_bfv::Interleaving).
+    Power(usize),
 }
 
 /// How long material can be kept, which says what the online phase needs besides it.

@@ -59,5 +59,13 @@ pub fn galois_element(rotation: Rotation, degree: usize) -> Result<GaloisElement
     }
     let swap = GaloisElement::row_swap(degree).map_err(BfvError::from)?;
     let exponent = step.exponent() * swap.exponent() % (2 * degree);
+    power_of(exponent, degree)
+}
+
+/// The automorphism that takes `X` to a power of it.
+///
+/// # Errors
+/// [`ProtocolError::Bfv`] if the degree is not a power of two, or the exponent not an odd number below twice the degree.
+pub(crate) fn power_of(exponent: usize, degree: usize) -> Result<GaloisElement, ProtocolError> {
     Ok(GaloisElement::new(exponent, degree).map_err(BfvError::from)?)
 }

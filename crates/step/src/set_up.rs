@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     ClientKeys, Cost, EvaluationNeeds, KeyUse, Needs, ProtocolError, Rotation, Sets, galois_element,
-    garbling_cost, keys_cost, transfer_sets, transfers_cost,
+    garbling_cost, keys_cost, power_of, transfer_sets, transfers_cost,
 };
 
 /// What a session sets up before its first prediction: all that its steps need.
@@ -57,6 +57,7 @@ impl SetUp {
                 let key = match key_use {
                     KeyUse::Rotation(rotation) => galois_element(*rotation, parameters.degree())?.into(),
                     KeyUse::Product => NeededKey::product(),
+                    KeyUse::Power(power) => power_of(*power, parameters.degree())?.into(),
                 };
                 Ok::<_, ProtocolError>(key.at(*limbs))
             };
@@ -126,6 +127,7 @@ impl SetUp {
                 hash.update(match key_use {
                     KeyUse::Rotation(Rotation { step, swap }) => format!(" rotation {step} {swap} {limbs}"),
                     KeyUse::Product => format!(" product {limbs}"),
+                    KeyUse::Power(power) => format!(" power {power} {limbs}"),
                 });
             }
             hash.update("\n");

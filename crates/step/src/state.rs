@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lanner_bfv::{ParameterSet, SecretKey};
+use lanner_bfv::{ParameterSet, Parameters, SecretKey};
 use lanner_ot::{CotReceiver, CotSender};
 use lanner_primitives::{Prg, Seed};
 use lanner_wire::{Channel, ChannelError, Encode, Reader, Writer};
@@ -62,6 +62,8 @@ pub trait PartyState: Sized {
 /// Keys by parameter set.
 pub struct Keys<K>(BTreeMap<ParameterSet, Arc<K>>);
 
+const NO_KEYS: ProtocolError = ProtocolError::NotSetUp("keys of the step's parameter set");
+
 impl<K> Keys<K> {
     /// The key of a set.
     ///
@@ -69,6 +71,14 @@ impl<K> Keys<K> {
     /// [`ProtocolError::NotSetUp`] if the session has not set it up.
     pub fn get(&self, set: ParameterSet) -> Result<&K> {
         self.find(set).map(AsRef::as_ref)
+    }
+
+    /// The key of the set that parameters are of.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn of(&self, parameters: &Parameters) -> Result<&K> {
+        self.get(parameters.set().ok_or(NO_KEYS)?)
     }
 
     /// The same for who keeps it.
@@ -80,7 +90,7 @@ impl<K> Keys<K> {
     }
 
     fn find(&self, set: ParameterSet) -> Result<&Arc<K>> {
-        self.0.get(&set).ok_or(ProtocolError::NotSetUp("keys of the step's parameter set"))
+        self.0.get(&set).ok_or(NO_KEYS)
     }
 }
 

@@ -38,6 +38,7 @@
 mod activation;
 mod bit_products;
 mod both_ways;
+mod by_choices;
 mod chosen;
 mod comparison;
 mod counter;

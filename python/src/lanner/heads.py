@@ -32,6 +32,8 @@ class Ending(Enum):
     SIGMOID = "sigmoid"
     #: Sigmoids that are divided by their sum: the largest score's class, with a probability that no policy computes.
     ONE_AGAINST_REST = "one against rest"
+    #: Scores behind a transform that no policy computes; the label is the largest score's.
+    TRANSFORMED = "transform"
     #: Quantities, one or several.
     REGRESSION = "regression"
 
@@ -176,6 +178,12 @@ def _note_of_probability(head: Head) -> tuple[str, ...]:
     if head.ending is Ending.ONE_AGAINST_REST:
         raise MisuseError(
             "the network's probabilities are sigmoids divided by their sum, which no protocol here computes",
+            where="output probability",
+            fix="choose label, top-k or logits",
+        )
+    if head.ending is Ending.TRANSFORMED:
+        raise MisuseError(
+            "the file makes its probabilities by the transform PROBIT or SOFTMAX_ZERO, which no protocol here computes",
             where="output probability",
             fix="choose label, top-k or logits",
         )

@@ -108,6 +108,8 @@ def reference_of(model: ImportedModel) -> OnnxReference | None:
 def _open(model: ImportedModel) -> Any:  # noqa: ANN401 - onnxruntime is untyped
     import onnx
 
+    from lanner.onnx.unused import leave_out_unused
+
     truncated = onnx.ModelProto()
     truncated.CopyFrom(model.proto)
     del truncated.graph.output[:]
@@ -116,6 +118,7 @@ def _open(model: ImportedModel) -> Any:  # noqa: ANN401 - onnxruntime is untyped
     inputs = [entry for entry in truncated.graph.input if entry.name in read]
     del truncated.graph.input[:]
     truncated.graph.input.extend(inputs)
+    leave_out_unused(truncated.graph)
     return open_exactly(truncated)
 
 

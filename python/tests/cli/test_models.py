@@ -231,7 +231,7 @@ def test_unsupported_operator_exits_3_naming_it(
 ) -> None:
     nodes = [
         helper.make_node("Flatten", ["x"], ["a"], name="flat"),
-        helper.make_node("Sin", ["a"], ["y"], name="odd"),
+        helper.make_node("Tan", ["a"], ["y"], name="odd"),
     ]
     path = save_model(tmp_path / "net.onnx", make_model(nodes, ["n", 1, 8, 8], {}))
     arguments = ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
@@ -239,7 +239,7 @@ def test_unsupported_operator_exits_3_naming_it(
     error = document_of(capsys)["error"]
     assert error["kind"] == "unsupported"
     assert error["where"] == "node odd"
-    assert "Sin" in error["what"]
+    assert "Tan" in error["what"]
 
 
 def test_range_overflow_exits_3_naming_the_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -329,9 +329,9 @@ def test_compiled_model_cannot_be_changed_by_run(
 def wavy_model(path: Path) -> Path:
     """A sine and a cosine around a convolution."""
     nodes = [
-        helper.make_node("Sin", ["x"], ["a"], name="first"),
+        helper.make_node("Tan", ["x"], ["a"], name="first"),
         helper.make_node("Conv", ["a", "w"], ["b"], name="conv"),
-        helper.make_node("Cos", ["b"], ["y"], name="second"),
+        helper.make_node("Atan", ["b"], ["y"], name="second"),
     ]
     return save_model(path, make_model(nodes, ["n", 1, 8, 8], random_weights(1, w=(2, 1, 3, 3))))
 
@@ -347,10 +347,10 @@ def test_every_reason_is_printed_in_one_line_each(
     }
     assert main(arguments[command]) == 3
     sentence, first, second = capsys.readouterr().err.splitlines()[-3:]
-    assert sentence.startswith("error: node first: operator Sin is not supported")
+    assert sentence.startswith("error: node first: operator Tan is not supported")
     assert "(and 1 more reason)" in sentence
-    assert first.startswith("  node first: operator Sin")
-    assert second.startswith("  node second: operator Cos")
+    assert first.startswith("  node first: operator Tan")
+    assert second.startswith("  node second: operator Atan")
 
 
 def test_inspect_reports_every_reason_and_what_runs_and_exits_3(
@@ -361,8 +361,8 @@ def test_inspect_reports_every_reason_and_what_runs_and_exits_3(
     document = document_of(capsys)
     assert document["compiles"] is False
     assert [(entry["operator"], entry["node"]) for entry in document["refusals"]] == [
-        ("Sin", "first"),
-        ("Cos", "second"),
+        ("Tan", "first"),
+        ("Atan", "second"),
     ]
     share = document["share"]
     assert (share["nodes"], share["refused"], share["all_nodes"]) == (1, 2, 3)

@@ -58,7 +58,7 @@ def single(operator: str) -> onnx.ModelProto:
 
 
 MODELS: dict[str, tuple[Callable[[], onnx.ModelProto], str, str]] = {
-    "an operator that is not supported": (lambda: single("Sin"), "node odd", "operator Sin is not supported"),
+    "an operator that is not supported": (lambda: single("Tan"), "node odd", "operator Tan is not supported"),
     "no layer": (lambda: single("Relu"), "net", "no convolution or matrix product"),
     "an input of integers": (lambda: of_type(onnx.TensorProto.INT64), "node conv1", "input x of Conv is of type INT64"),
     "a batch of four": (

@@ -29,14 +29,20 @@ BATCHED = {
     *("Conv", "Gemm", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "Flatten"),
     *("ConvTranspose", "GlobalMaxPool", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth"),
     *("ArgMax", "LSTM", "GRU", "RNN"),
-    *("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization", "LpPool"),
+    *("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization", "LpPool", "LRN"),
 }
 
 #: These have the steps of sequences in front of the batch, but for layout 1.
 RECURRENT = {"LSTM", "GRU", "RNN"}
 
 #: Any one of these operators' operands may be secret, or all.
-OPERANDS = {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Concat", "Max", "Min", "Sum", "Mean", "Einsum"}
+OPERANDS = {
+    *("Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Concat", "Max", "Min", "Sum", "Mean", "Einsum"),
+    *("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "And", "Or", "Xor", "Where"),
+}
+
+#: What is around an operator is of this opset or a later one.
+_OLDEST = 7
 
 #: These may only end a network; what precedes them are the logits.
 ENDINGS = {"ArgMax"}
@@ -101,13 +107,18 @@ def _collected(operator: str) -> list[_Case]:
     cases = package._NodeTestCases
     single = [case for case in cases if [node.op_type for node in case.model.graph.node] == [operator]]
     # Modules of other operators hold this one, too, as what an operator expands to.
-    own = [case for case in single if "_expanded" not in case.name]
+    own = [case for case in single if "_expanded" not in case.name and not _of_text(case.model)]
     names = [[entry.name for entry in case.model.graph.input] for case in own]
     return [
         _Case(case.name, case.model, dict(zip(listed, inputs, strict=True)), [np.asarray(value) for value in outputs])
         for case, listed in zip(own, names, strict=True)
         for inputs, outputs in case.data_sets
     ]
+
+
+def _of_text(model: onnx.ModelProto) -> bool:
+    """Whether a case is of texts, which no network has."""
+    return any(entry.type.tensor_type.elem_type == onnx.TensorProto.STRING for entry in model.graph.input)
 
 
 def _choices(node: onnx.NodeProto, inputs: dict[str, Array]) -> list[tuple[int, ...]]:
@@ -241,7 +252,12 @@ class _Builder:
         leave.type.tensor_type.shape.SetInParent()
         initializers = [numpy_helper.from_array(value, key) for key, value in self.constants.items()]
         graph = helper.make_graph(self.nodes, "case", [entry], [leave], initializers)
-        return helper.make_model(graph, opset_imports=case.opset_import, ir_version=case.ir_version)
+        # In the oldest files initializers are listed among the inputs, and a Cast names its type.
+        opsets = [
+            helper.make_opsetid(entry.domain, entry.version if entry.domain or entry.version >= _OLDEST else 13)
+            for entry in case.opset_import
+        ]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=max(case.ir_version, 4))
 
 
 def _lift(node: onnx.NodeProto, constants: dict[str, Array], rank: int) -> None:
@@ -313,6 +329,11 @@ def _set(node: onnx.NodeProto, **values: object) -> None:
 MODULES = {
     "BatchNormalization": "batch_normalization",
     "InstanceNormalization": "instance_normalization",
+    "And": "and_",
+    "Not": "not_",
+    "Or": "or_",
+    "GreaterOrEqual": "greater_or_equal",
+    "LessOrEqual": "less_or_equal",
     "ReduceLogSum": "reduce_log_sum",
     "ReduceLogSumExp": "reduce_log_sum_exp",
 }

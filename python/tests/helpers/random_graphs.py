@@ -402,8 +402,8 @@ FIRST_OPSET = {"pool rounding up": 10, "hard swish": 14, "extremum": 8, "normali
 
 #: Operators that lanner does not take, each as a step on an image; they are named after this.
 POISONS: dict[str, Callable[[RandomGraph], None]] = {
-    "Sin": lambda graph: graph.then("Sin"),
-    "Cos": lambda graph: graph.then("Cos"),
+    "Tan": lambda graph: graph.then("Tan"),
+    "Atan": lambda graph: graph.then("Atan"),
     "MaxPool": lambda graph: graph.then("MaxPool", kernel_shape=[1, 1], strides=[1, 1], auto_pad="SAME"),
     "Floor": lambda graph: graph.then("Floor"),
 }

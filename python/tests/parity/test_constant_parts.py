@@ -484,7 +484,6 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
         ),
         "the condition of If depends on the size of the batch",
     ),
-    "a secret choice": (lambda: around([made("Where", ["a", "a", "a"], "t")]), "input 0 of Where is a condition that"),
     "a loop of too many steps": (
         lambda: around([loop("many", "")], many=np.array(10**6), half=np.float32(0.5), one=np.array(1)),
         "input 0 of Loop is 1000000 steps",

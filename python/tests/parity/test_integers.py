@@ -49,8 +49,8 @@ def test_what_no_narrow_integer_of_the_input_is_is_an_error() -> None:
 
 def test_what_calibration_saw_is_compared_with_where_an_array_has_no_name() -> None:
     nodes = [
-        node("Greater", ["x", "four"], "more"),
-        node("Cast", ["more"], "floats", to=TensorProto.FLOAT),
+        node("Equal", ["x", "four"], "same"),
+        node("Cast", ["same"], "floats", to=TensorProto.FLOAT),
         node("MatMul", ["floats", "w"], "y"),
     ]
     inputs: dict[str, tuple[int, list[str | int]]] = {"x": (TensorProto.INT64, ["n", 6])}

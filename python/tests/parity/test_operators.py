@@ -58,6 +58,27 @@ def rows(operator: str, *inputs: str, **attributes: Any) -> Case:  # noqa: ANN40
     return [view, at("r", operator, *inputs, **attributes)], {**weights, **constants(shape=[0, 3, -1])}
 
 
+def volume(operator: str, *inputs: str, **attributes: Any) -> Case:  # noqa: ANN401 - as ONNX's own helper
+    """The image as three channels of 3 x 3 x 7, under an operator with kernels of two taps a side."""
+    channels = (3, 2) if operator == "ConvTranspose" else (6, 3 // attributes.get("group", 1))
+    kernels = random_weights(2, w=(*channels, 2, 2, 2), b=(2 if operator == "ConvTranspose" else 6,))
+    view = helper.make_node("Reshape", ["x", "shape"], ["v"], name="v")
+    return [view, at("v", operator, *inputs, **attributes)], {
+        **(kernels if inputs else {}),
+        **constants(shape=[0, 3, 3, 3, 7]),
+    }
+
+
+def of_one(entry: onnx.NodeProto) -> Case:
+    """What makes one number of a sample, over all axes but the batch's."""
+    axes = [1, 2, 3]
+    if entry.op_type == "ReduceSum":
+        entry.input.append("axes")
+        return [entry], constants(axes=axes)
+    entry.attribute.append(helper.make_attribute("axes", axes))
+    return [entry], {}
+
+
 def residual(operator: str) -> Case:
     """A convolution that keeps the shape, and its sum or difference with what it reads."""
     return [
@@ -140,7 +161,7 @@ CASES: dict[str, Callable[[], Case]] = {
         [helper.make_node("Mul", ["x", "c"], ["scaled"], name="scaled"), at("scaled", "HardSwish")],
         constants(c=5),
     ),
-    **{name: partial(scaled, name, 4) for name in ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp")},
+    **{name: partial(scaled, name, 4) for name in ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp", "Sin", "Cos")},
     **{name: partial(scaled, name, 4) for name in ("Softplus", "Elu", "Selu", "Celu", "Mish")},
     "gelu": lambda: scaled("Gelu", 4),
     "gelu by a tangent": lambda: scaled("Gelu", 4, approximate="tanh"),
@@ -363,6 +384,46 @@ CASES: dict[str, Callable[[], Case]] = {
         ],
         {},
     ),
+    "convolution of volumes": lambda: volume("Conv", "w", "b", pads=[1, 0, 1, 0, 1, 2], strides=[2, 1, 3]),
+    "convolution of volumes in groups, with holes": lambda: volume(
+        "Conv", "w", "b", group=3, dilations=[2, 1, 3], pads=[2, 1, 0, 0, 1, 1]
+    ),
+    "transposed convolution of volumes": lambda: volume(
+        "ConvTranspose", "w", "b", strides=[2, 1, 3], pads=[1, 0, 1, 0, 1, 2], output_padding=[1, 0, 2]
+    ),
+    "max pool of volumes": lambda: volume(
+        "MaxPool", kernel_shape=[2, 3, 2], strides=[1, 2, 3], pads=[1, 1, 0, 0, 1, 1]
+    ),
+    "average pool of volumes": lambda: volume("AveragePool", kernel_shape=[2, 3, 2], pads=[1, 0, 0, 0, 1, 1]),
+    "mean of volumes": lambda: volume("GlobalAveragePool"),
+    "largest of volumes": lambda: volume("GlobalMaxPool"),
+    "max pool with holes": lambda: (
+        [node("MaxPool", kernel_shape=[3, 2], dilations=[2, 3], pads=[2, 1, 1, 0], strides=[1, 2])],
+        {},
+    ),
+    "norm over windows": lambda: ([node("LpPool", kernel_shape=[2, 3], strides=[1, 2], p=2)], {}),
+    "sum of magnitudes over windows": lambda: ([node("LpPool", kernel_shape=[2, 3], pads=[1, 0, 0, 1], p=1)], {}),
+    "norm over all": lambda: ([node("GlobalLpPool", p=2)], {}),
+    "local response normalization": lambda: ([node("LRN", size=3, alpha=0.5, beta=0.75, bias=1.0)], {}),
+    "local response normalization by a root": lambda: ([node("LRN", size=5, alpha=0.1, beta=0.5, bias=2.0)], {}),
+    "between elements, twice as many": lambda: (
+        [node("Resize", "", "scales", mode="linear", coordinate_transformation_mode="half_pixel")],
+        constants(scales=[1, 1, 2, 2]),
+    ),
+    "between elements, of an odd size": lambda: (
+        [node("Resize", "", "scales", mode="linear", coordinate_transformation_mode="align_corners")],
+        constants(scales=[1, 1, 0.75, 1.5]),
+    ),
+    "between elements, by cubes": lambda: (
+        [node("Resize", "", "scales", mode="cubic", coordinate_transformation_mode="half_pixel")],
+        constants(scales=[1, 1, 2, 1.5]),
+    ),
+    "thresholded relu": lambda: ([node("ThresholdedRelu", alpha=0.4)], {}),
+    "shrink": lambda: ([node("Shrink", lambd=0.4, bias=0.1)], {}),
+    "soft shrink": lambda: ([node("Shrink", lambd=0.4, bias=0.4)], {}),
+    "sign": lambda: ([node("Sign")], {}),
+    "sum over everything": lambda: of_one(node("ReduceSum", keepdims=0)),
+    "norm of everything": lambda: of_one(node("ReduceL2", keepdims=0)),
     "shape of the input feeding a reshape": lambda: (
         [
             helper.make_node("Shape", ["x"], ["s"]),

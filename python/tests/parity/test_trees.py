@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import lanner
 from helpers.tree_models import MODES, Drawn
-from lanner.errors import InputError, ModelError, UnsupportedOpError
+from lanner.errors import InputError, MisuseError, ModelError, UnsupportedOpError
 from lanner.reference import open_exactly
 
 COLUMNS = 4
@@ -135,6 +135,21 @@ def test_two_classes_of_one_score_are_labelled_as_onnxruntime_labels_them(transf
     compiled = lanner.compile(model, rows)
     expected = open_exactly(model).run(["label"], {"x": rows})[0]
     assert compiled.predict_fixed(rows).argmax(1).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("labels", [[3, 5, 9], [0, 1]], ids=["three scores", "one score"])
+@pytest.mark.parametrize("transform", ["PROBIT", "SOFTMAX_ZERO"])
+def test_transforms_that_are_not_computed_leave_the_label(labels: list[int], transform: str) -> None:
+    rng = np.random.default_rng(16)
+    rows = _samples(rng, "whole")
+    model = Drawn(rng, _thresholds(rows), targets=3 if len(labels) == 3 else 1).classifier(COLUMNS, labels, transform)
+    compiled = lanner.compile(model, rows)
+    expected = open_exactly(model).run(["label"], {"x": rows})[0]
+    assert [labels[at] for at in compiled.predict_fixed(rows).argmax(1)] == expected.tolist()
+    with pytest.raises(MisuseError, match="by the transform PROBIT or SOFTMAX_ZERO"):
+        lanner.compile(model, rows, output="probability")
+    with pytest.raises(UnsupportedOpError, match=f"its final {transform} is not computed"):
+        lanner.compile(model, rows, output="value")
 
 
 @pytest.mark.parametrize("mode", lanner.options.MODES)

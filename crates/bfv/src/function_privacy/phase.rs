@@ -73,7 +73,7 @@ pub struct PhaseSealing {
     noise: NoiseBound,
     #[zeroize(skip)]
     announced: NoiseBound,
-    /// The first half of the encryption of zero.
+    /// The first half of the encryption of zero, and what was evaluated of the ciphertext's.
     zero: Poly<Eval>,
     /// The masks of the coefficients that will be sent.
     masks: Zeroizing<Vec<u128>>,
@@ -312,10 +312,11 @@ impl PhaseSealing {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Vec<u8>, Self), BfvError> {
         noise.check_hides(ciphertext.noise)?;
-        let Blind { first: zero, second: mut c1, error } = zero;
+        let Blind { first: mut zero, second: mut c1, error } = zero;
         if !ciphertext.c1.basis().same(zero.basis()) {
             return Err(BfvError::Mismatch { what: "ciphertext moduli" });
         }
+        zero.add_assign(&ciphertext.c0);
         c1.add_assign(&ciphertext.c1);
         let mut c1 = c1.into_coeff();
         c1.add_assign(&error);

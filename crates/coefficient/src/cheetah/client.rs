@@ -1,12 +1,12 @@
 //! The client's side of a coefficient-encoded layer.
 
+use lanner_bfv::BfvError;
 use lanner_bfv::function_privacy::PreparedPhase;
 use lanner_bfv::halves::C1;
-use lanner_bfv::{BfvError, SecretKey};
 use lanner_primitives::{Prg, Seed, Share, parallel};
-use lanner_step::{ProtocolError, in_turns, kind};
-use lanner_wire::{Channel, Encode, Reader, Writer};
-use rand_core::CryptoRng;
+use lanner_step::encoding::undecodable;
+use lanner_step::{Client, Inputs, Result, Step, Value, in_turns, kind};
+use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::input::Prepared;
@@ -29,19 +29,12 @@ pub struct ClientMaterial {
     phases: Vec<PreparedPhase>,
 }
 
-impl ClientMaterial {
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        self.encryptions.iter().for_each(|encryption| encryption.encode(writer));
-        self.phases.iter().for_each(|phase| phase.encode(writer));
-    }
-}
-
 impl ClientLayer {
     /// Lays the layer out.
     ///
     /// # Errors
     /// None: what does not fit was refused when the scheme was made.
-    pub fn new(scheme: Scheme) -> Result<Self, ProtocolError> {
+    pub fn new(scheme: Scheme) -> Result<Self> {
         let (inputs, outputs) = (scheme.packing.inputs(), scheme.packing.outputs());
         Ok(Self { scheme, inputs, outputs })
     }
@@ -51,49 +44,13 @@ impl ClientLayer {
         &self.scheme
     }
 
-    /// Offline: announces the second halves of the inputs.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn request(
-        &self,
-        channel: &mut dyn Channel,
-        key: &SecretKey,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ClientRequest, ProtocolError> {
-        let prepare = |seed: &Seed| self.scheme.inputs.prepare(key, &mut Prg::new(seed.clone()));
-        let prepared = parallel::map(parallel::seeds(self.inputs.len(), rng).iter(), prepare);
-        let prepared = prepared.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-        // C -> S: seeds of c1
-        let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
-        channel.send(kind::LINEAR_SEEDS, &seeds)?;
-        channel.flush()?;
-        Ok(ClientRequest(encryptions))
-    }
-
     /// Offline: receives the second halves of the outputs.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn receive(
-        &self,
-        channel: &mut dyn Channel,
-        key: &SecretKey,
-        request: ClientRequest,
-    ) -> Result<ClientMaterial, ProtocolError> {
-        Ok(ClientMaterial { encryptions: request.0, phases: self.receive_phases(channel, key)? })
-    }
-
-    /// As [`Self::receive`], where the inputs were sent already.
-    ///
-    /// # Errors
-    /// As [`Self::receive`].
     pub(crate) fn receive_phases(
         &self,
         channel: &mut dyn Channel,
-        key: &SecretKey,
-    ) -> Result<Vec<PreparedPhase>, ProtocolError> {
+        client: &Client,
+    ) -> Result<Vec<PreparedPhase>> {
+        let key = client.keys.of(&self.scheme.parameters)?;
         let mut phases = Vec::with_capacity(self.outputs.len());
         for numbers in in_turns(self.outputs.len()) {
             // S -> C: c1 of an output
@@ -111,39 +68,13 @@ impl ClientLayer {
         Ok(phases)
     }
 
-    /// Reads what [`ClientMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, BfvError> {
-        let Scheme { parameters, modulus, inputs, .. } = &self.scheme;
-        let encryption = |_: &_| inputs.decode(parameters, reader);
-        let encryptions = self.inputs.iter().map(encryption).collect::<Result<_, _>>()?;
-        let phase = |wanted: &Vec<Place>| PreparedPhase::decode(modulus, wanted.len(), reader);
-        Ok(ClientMaterial { encryptions, phases: self.outputs.iter().map(phase).collect::<Result<_, _>>()? })
-    }
-
-    /// Online: this party's share of the outputs, in [`Scheme::ring`].
-    ///
-    /// # Errors
-    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ClientMaterial,
-        share: &Share,
-    ) -> Result<Share, ProtocolError> {
-        self.send(channel, ClientRequest(material.encryptions), share)?;
-        self.open(channel, material.phases)
-    }
-
-    /// The first half of [`Self::online`]: sends the inputs. It needs nothing that the server has answered.
-    ///
-    /// # Errors
-    /// As [`Self::online`].
+    /// Sends the inputs. It needs nothing that the server has answered.
     pub(crate) fn send(
         &self,
         channel: &mut dyn Channel,
         request: ClientRequest,
         share: &Share,
-    ) -> Result<(), ProtocolError> {
+    ) -> Result<()> {
         self.scheme.check_input(share)?;
         let mut encryptions = request.0.into_iter();
         for numbers in in_turns(self.inputs.len()) {
@@ -158,15 +89,8 @@ impl ClientLayer {
         Ok(())
     }
 
-    /// The second half of [`Self::online`]: receives the outputs.
-    ///
-    /// # Errors
-    /// As [`Self::online`].
-    pub(crate) fn open(
-        &self,
-        channel: &mut dyn Channel,
-        phases: Vec<PreparedPhase>,
-    ) -> Result<Share, ProtocolError> {
+    /// Receives the outputs.
+    pub(crate) fn open(&self, channel: &mut dyn Channel, phases: Vec<PreparedPhase>) -> Result<Share> {
         let mut values = Zeroizing::new(vec![0; self.scheme.packing.elements()[1]]);
         for (wanted, phase) in self.outputs.iter().zip(phases) {
             // S -> C: c0 of an output, where it holds one
@@ -176,6 +100,57 @@ impl ClientLayer {
             }
         }
         Ok(Share::new(self.scheme.ring(), std::mem::take(&mut values))?)
+    }
+
+    fn read(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, BfvError> {
+        let Scheme { parameters, modulus, inputs, .. } = &self.scheme;
+        let encryption = |_: &_| inputs.decode(parameters, reader);
+        let encryptions = self.inputs.iter().map(encryption).collect::<Result<_, _>>()?;
+        let phase = |wanted: &Vec<Place>| PreparedPhase::decode(modulus, wanted.len(), reader);
+        Ok(ClientMaterial { encryptions, phases: self.outputs.iter().map(phase).collect::<Result<_, _>>()? })
+    }
+}
+
+impl Step<Client> for ClientLayer {
+    type Request = ClientRequest;
+    type Material = ClientMaterial;
+
+    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
+        let key = client.keys.of(&self.scheme.parameters)?;
+        let prepare = |seed: &Seed| self.scheme.inputs.prepare(key, &mut Prg::new(seed.clone()));
+        let seeds = parallel::seeds(self.inputs.len(), &mut client.rng);
+        let prepared = parallel::map(seeds.iter(), prepare);
+        let prepared = prepared.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+        // C -> S: seeds of c1
+        let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
+        channel.send(kind::LINEAR_SEEDS, &seeds)?;
+        channel.flush()?;
+        Ok(ClientRequest(encryptions))
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+        ClientRequest(encryptions): ClientRequest,
+        _: &Inputs,
+    ) -> Result<(ClientMaterial, Option<Value>)> {
+        Ok((ClientMaterial { encryptions, phases: self.receive_phases(channel, client)? }, None))
+    }
+
+    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        material.encryptions.iter().for_each(|encryption| encryption.encode(writer));
+        material.phases.iter().for_each(|phase| phase.encode(writer));
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        self.read(reader).map_err(undecodable)
+    }
+
+    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
+        self.send(channel, ClientRequest(material.encryptions), inputs.share()?)?;
+        self.open(channel, material.phases).map(Value::Shared)
     }
 }
 

@@ -19,7 +19,8 @@
 //! second halves ([`lanner_bfv::function_privacy::PhaseSealing`]), the server ciphertexts. [`Accuracy`] says how phases are masked, and so how often
 //! the shares' sum is off by one. Deviations from the paper: masks hide the noise, too: uniform elements of `Z_2^w`, or uniform messages with a
 //! flooding around them; where a rescale follows, shares have bits of guard below the sum, so that it is exact under uniform masks; inputs are
-//! rounded and sent where outputs read them; both halves are switched to a power of two, so that a coefficient takes `w` bits and no more; channels and
+//! rounded and sent where outputs read them; answers of which few coefficients are outputs are [packed](lanner_bfv::Interleaving), by key switchings on second halves alone
+//! and before the encryption of zero is added; both halves are switched to a power of two, so that a coefficient takes `w` bits and no more; channels and
 //! filters are spread over ciphertexts by cost; dilations and groups; and all work on second halves is done ahead.
 
 mod client;
@@ -35,7 +36,8 @@ pub use client::{ClientLayer, ClientMaterial, ClientRequest};
 pub(crate) use client::{coefficients, scattered};
 pub(crate) use input::{InputForm, Prepared};
 pub(crate) use packing::Place;
-pub use packing::{Packing, search_steps};
+pub use packing::{AnswerForm, Packing, search_steps};
+pub use price::of_bytes as price_of_bytes;
 pub use scheme::{Accuracy, Scheme};
 pub use server::{ServerLayer, ServerMaterial};
 pub use stacked::Stacked;

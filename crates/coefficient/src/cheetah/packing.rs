@@ -4,8 +4,15 @@
 //! `(u, v)` of the filter from `c` to output channel `m` of a block of `M` is at `O - (m C + c) h w - u w - v`, with
 //! `O = (M C - 1) h w + (reach_h - 1) w + reach_w - 1`; the product has output `(y, x)` of channel `m` at `O - m C h w + (y w + x) stride`.
 //! Nothing else falls there as long as `M C h w <= N`. A fully connected layer is the case of one pixel.
+//!
+//! Where [answers are packed](lanner_bfv::Interleaving), pixel `p = i w + j` of channel `c` is at `p M C + c`, the tap at `O - m C - c - (u w + v) M C`,
+//! with `O = (M C - 1) + ((reach_h - 1) w + reach_w - 1) M C`, and the output at `O - m C + (y w + x) stride M C`: the same with channels inside. So
+//! outputs are at a distance of `C`, and as many products as a power of two that divides `C` go into one answer, those of the first at the multiples of that
+//! number, those of the next one beside them.
 
 use lanner_step::{Convolution, ProtocolError, Result};
+
+use lanner_bfv::Interleaving;
 
 use super::stacked::Stacked;
 
@@ -20,8 +27,19 @@ pub struct Packing {
     tiles: [usize; 2],
     /// Groups that share ciphertexts.
     together: usize,
-    /// Channels of an input ciphertext, and output channels of an output ciphertext.
+    /// Channels of an input ciphertext, and output channels of a product.
     block: [usize; 2],
+    /// Products in an answer: a power of two, and 1 where answers are not packed.
+    packed: usize,
+}
+
+/// Whether answers are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// Each product is one.
+    Apart,
+    /// Each is made of several products.
+    Packed,
 }
 
 /// A coefficient, and the element of a value that it holds.
@@ -35,6 +53,7 @@ impl Packing {
     pub fn cheapest(
         layer: &Stacked,
         degree: usize,
+        form: AnswerForm,
         mut cost: impl FnMut(&Self) -> Option<usize>,
     ) -> Result<Self> {
         let shape = layer.whole();
@@ -43,8 +62,9 @@ impl Packing {
         for region in regions(image) {
             let tiles = [0, 1].map(|axis| image[axis].div_ceil(region[axis]));
             for together in (1..=shape.groups).filter(|count| shape.groups.is_multiple_of(*count)) {
-                let packing = Self { layer: layer.clone(), degree, region, tiles, together, block: [1, 1] };
-                for candidate in packing.blocks() {
+                let packing =
+                    Self { layer: layer.clone(), degree, region, tiles, together, block: [1, 1], packed: 1 };
+                for candidate in packing.blocks().filter_map(|candidate| candidate.in_form(form)) {
                     let Some(cost) = cost(&candidate) else { continue };
                     if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                         best = Some((cost, candidate));
@@ -78,6 +98,15 @@ impl Packing {
         )
     }
 
+    /// The same with answers of a form; none if no two products go into one.
+    fn in_form(self, form: AnswerForm) -> Option<Self> {
+        if form == AnswerForm::Apart {
+            return Some(self);
+        }
+        let most = (1_usize << self.block[0].trailing_zeros()).min(self.products_apart().next_power_of_two());
+        (most > 1).then_some(Self { packed: most, ..self })
+    }
+
     /// The layer of one sample.
     #[must_use]
     pub const fn shape(&self) -> &Convolution {
@@ -103,8 +132,36 @@ impl Packing {
     /// Input and output ciphertexts.
     #[must_use]
     pub fn ciphertexts(&self) -> [usize; 2] {
-        let spread = self.tiles[0] * self.tiles[1] * self.bundles();
-        self.per_bundle().map(|blocks| blocks * spread)
+        let [inputs, products] = self.per_bundle().map(|blocks| blocks * self.spreads());
+        [inputs, products.div_ceil(self.packed)]
+    }
+
+    /// Products in an answer: 1 where answers are not packed.
+    #[must_use]
+    pub const fn packed(&self) -> usize {
+        self.packed
+    }
+
+    /// The coefficients of a product that are outputs are this modulo [`Self::packed`].
+    pub(crate) fn first_output(&self) -> usize {
+        self.last_tap() % self.packed
+    }
+
+    /// Sums of products by filter polynomials.
+    pub(crate) fn products_apart(&self) -> usize {
+        let [_, products] = self.per_bundle();
+        products * self.spreads()
+    }
+
+    /// Key switchings that pack the answers.
+    pub(crate) fn switches(&self) -> usize {
+        let (all, packed) = (self.products_apart(), self.packed);
+        all / packed * Interleaving::switches(packed, packed) + Interleaving::switches(packed, all % packed)
+    }
+
+    /// Bundles of all tiles.
+    fn spreads(&self) -> usize {
+        self.tiles[0] * self.tiles[1] * self.bundles()
     }
 
     /// Products of a ciphertext by a filter polynomial.
@@ -138,7 +195,7 @@ impl Packing {
         [0, 1].map(|side| channels[side].div_ceil(self.block[side]))
     }
 
-    /// The most filter taps that are not zero in the polynomials of one output ciphertext together.
+    /// The most filter taps that are not zero in the polynomials of one product together.
     pub(crate) fn taps(&self) -> usize {
         let [height, width] = self.whole().kernel;
         self.block[1] * self.whole().group_inputs() * height * width
@@ -154,12 +211,27 @@ impl Packing {
     /// Of output channel `m`, a tap of channel `m'` reads the input's blocks moved by `m' - m` times the coefficients that they take.
     pub(crate) fn read(&self) -> [usize; 2] {
         let [channels, filters] = self.block;
-        [filters, filters - 1].map(|count| count * channels * self.area())
+        let all = filters * channels * self.area();
+        [all, (filters - 1) * self.steps()[2]]
     }
 
     /// The most coefficients of an output ciphertext that are sent.
     pub(crate) fn most_outputs(&self) -> usize {
-        self.block[1] * self.region[0] * self.region[1]
+        let each = self.block[1] * self.region[0] * self.region[1];
+        each * self.packed.min(self.products_apart())
+    }
+
+    /// Coefficients from a channel, a pixel and a filter to the next.
+    fn steps(&self) -> [usize; 3] {
+        let ([channels, filters], area) = (self.block, self.area());
+        if self.packed == 1 { [area, 1, channels * area] } else { [1, filters * channels, channels] }
+    }
+
+    /// The coefficient of the first tap of the first filter, in which that of the first output is, too.
+    fn last_tap(&self) -> usize {
+        let ([channels, filters], [channel, pixel, _]) = (self.block, self.steps());
+        let [[reach_height, reach_width], [_, width]] = [self.whole().reach(), self.tile()];
+        (channels * filters - 1) * channel + ((reach_height - 1) * width + reach_width - 1) * pixel
     }
 
     /// Input and output channels of a bundle.
@@ -184,7 +256,16 @@ impl Packing {
 
     /// Which coefficients of each output ciphertext are outputs, in order.
     pub(crate) fn outputs(&self) -> Vec<Vec<Place>> {
-        self.spread(|tile, bundle, block| self.output(tile, bundle, block), 1)
+        let products = self.spread(|tile, bundle, block| self.output(tile, bundle, block), 1);
+        if self.packed == 1 {
+            return products;
+        }
+        let first = self.first_output();
+        let beside = |(number, places): (usize, &Vec<Place>)| {
+            let place = move |(at, element): &Place| (at - first + number, *element);
+            places.iter().map(place).collect::<Vec<_>>()
+        };
+        products.chunks(self.packed).map(|some| some.iter().enumerate().flat_map(beside).collect()).collect()
     }
 
     /// Tile by tile, bundle by bundle, block by block.
@@ -202,7 +283,7 @@ impl Packing {
 
     fn input(&self, tile: [usize; 2], bundle: usize, block: usize) -> Vec<Place> {
         let [height, width] = self.tile();
-        let [image_height, image_width] = self.whole().image;
+        let ([image_height, image_width], [of_channel, of_pixel, _]) = (self.whole().image, self.steps());
         let start = [0, 1].map(|axis| tile[axis] * self.region[axis] * self.whole().strides[axis]);
         let mut places = Vec::with_capacity(self.block[0] * self.area());
         for (c, channel) in self.channels_of(0, bundle, block).enumerate() {
@@ -211,7 +292,9 @@ impl Packing {
                 for j in 0..width {
                     let column = inside(start[1] + j, self.whole().pads[1], image_width);
                     let element = column.and_then(|column| self.layer.input(channel, [row, column]));
-                    places.extend(element.map(|element| ((c * height + i) * width + j, element)));
+                    places.extend(
+                        element.map(|element| (c * of_channel + (i * width + j) * of_pixel, element)),
+                    );
                 }
             }
         }
@@ -219,18 +302,18 @@ impl Packing {
     }
 
     fn output(&self, tile: [usize; 2], bundle: usize, block: usize) -> Vec<Place> {
-        let [height, width] = self.tile();
-        let [strides, reach] = [self.whole().strides, self.whole().reach()];
+        let ([_, width], strides) = (self.tile(), self.whole().strides);
+        let [_, of_pixel, of_filter] = self.steps();
         let image = self.whole().output_image().unwrap_or_default();
-        let first = self.offset() + (reach[0] - 1) * width + reach[1] - 1;
-        let mut places = Vec::with_capacity(self.most_outputs());
+        let first = self.last_tap();
+        let mut places = Vec::with_capacity(self.block[1] * self.region[0] * self.region[1]);
         for (m, channel) in self.channels_of(1, bundle, block).enumerate() {
             for y in 0..self.region[0].min(image[0] - tile[0] * self.region[0]) {
                 for x in 0..self.region[1].min(image[1] - tile[1] * self.region[1]) {
                     let [row, column] = [tile[0] * self.region[0] + y, tile[1] * self.region[1] + x];
-                    let at = first + y * strides[0] * width + x * strides[1];
+                    let at = first + (y * strides[0] * width + x * strides[1]) * of_pixel;
                     let element = self.layer.output(channel, [row, column]);
-                    places.extend(element.map(|element| (at - m * self.block[0] * height * width, element)));
+                    places.extend(element.map(|element| (at - m * of_filter, element)));
                 }
             }
         }
@@ -241,7 +324,7 @@ impl Packing {
     pub(crate) fn filter(&self, bundle: usize, input: usize, output: usize) -> Vec<Place> {
         let [_, width] = self.tile();
         let dilations = self.whole().dilations;
-        let first = self.offset() + (self.whole().reach()[0] - 1) * width + self.whole().reach()[1] - 1;
+        let (first, [of_channel, of_pixel, of_filter]) = (self.last_tap(), self.steps());
         let mut places = Vec::new();
         for (m, out_channel) in self.channels_of(1, bundle, output).enumerate() {
             let group = out_channel / self.whole().group_outputs() * self.whole().group_inputs();
@@ -252,9 +335,8 @@ impl Packing {
                 };
                 for u in 0..self.whole().kernel[0] {
                     for v in 0..self.whole().kernel[1] {
-                        let before = (m * self.block[0] + c) * self.area()
-                            + u * dilations[0] * width
-                            + v * dilations[1];
+                        let pixel = u * dilations[0] * width + v * dilations[1];
+                        let before = m * of_filter + c * of_channel + pixel * of_pixel;
                         places
                             .push((first - before, self.whole().weight_index(out_channel, of_group, [u, v])));
                     }
@@ -262,11 +344,6 @@ impl Packing {
             }
         }
         places
-    }
-
-    /// Where the last filter's block begins.
-    fn offset(&self) -> usize {
-        (self.block[0] * self.block[1] - 1) * self.area()
     }
 
     /// The input (0) or output (1) channels of a block.
@@ -322,7 +399,18 @@ mod tests {
         let [inputs, outputs] = packing.per_bundle();
         let (places, wanted) = (packing.inputs(), packing.outputs());
         let mut result = vec![0; packing.elements()[1]];
-        for (number, wanted) in wanted.iter().enumerate() {
+        // Coefficient c of an answer is one of product c mod p, of as many.
+        let of_product = |(number, (c, element)): (usize, &Place)| {
+            let beside = c % packing.packed;
+            (number * packing.packed + beside, (c - beside + packing.first_output(), *element))
+        };
+        let mut each = vec![Vec::new(); packing.products_apart()];
+        for (number, places) in wanted.iter().enumerate() {
+            for (product, place) in places.iter().map(|place| of_product((number, place))) {
+                each[product].push(place);
+            }
+        }
+        for (number, wanted) in each.iter().enumerate() {
             let (spread, block) = (number / outputs, number % outputs);
             let bundle = spread % packing.bundles();
             for k in 0..inputs {
@@ -340,6 +428,30 @@ mod tests {
             }
         }
         result
+    }
+
+    /// The layer in its cheapest layout, if there is one, beside the naive convolution of each sample.
+    fn check(shape: &Convolution, weights: &[i64], layer: &Stacked, degree: usize, form: AnswerForm) {
+        let packing = Packing::cheapest(layer, degree, form, |packing| Some(packing.products()));
+        if form == AnswerForm::Packed && packing.is_err() {
+            return;
+        }
+        let packing = packing.unwrap();
+        let input: Vec<i64> = (0..packing.elements()[0] as i64).map(|i| i * 5 % 13 - 6).collect();
+        let each = input.chunks(shape.inputs());
+        let expected: Vec<_> = each.flat_map(|sample| shape.apply(weights, sample).unwrap()).collect();
+        let [h, w] = packing.tile();
+        assert!(packing.block[0] * packing.block[1] * h * w <= degree);
+        let places = packing.outputs();
+        assert_eq!(places.len(), packing.ciphertexts()[1]);
+        let mut distinct: Vec<usize> = places[0].iter().map(|(at, _)| *at).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert!(distinct.len() == places[0].len() && distinct.iter().all(|at| *at < degree));
+        let most = places.iter().map(Vec::len).max().unwrap();
+        let exact = layer.whole() == shape && form == AnswerForm::Apart;
+        assert!(most <= packing.most_outputs() && (!exact || most == packing.most_outputs()));
+        assert_eq!(apply(&packing, weights, &input), expected, "{shape:?} at {degree}, {form:?}");
     }
 
     #[test]
@@ -361,6 +473,7 @@ mod tests {
             Convolution { groups: 2, ..base.clone() },
             Convolution { groups: 4, out_channels: 4, ..base.clone() },
             Convolution::fully_connected(30, 7),
+            Convolution { image: [12, 1], ..Convolution::fully_connected(24, 20) },
         ];
         for shape in shapes {
             let weights: Vec<i64> = (0..shape.weights() as i64).map(|i| i * 7 % 11 - 5).collect();
@@ -369,16 +482,9 @@ mod tests {
             {
                 let samples = Samples::try_from(count).unwrap();
                 let layer = Stacked::new(&shape, samples).unwrap();
-                let packing = Packing::cheapest(&layer, degree, |packing| Some(packing.products())).unwrap();
-                let input: Vec<i64> = (0..packing.elements()[0] as i64).map(|i| i * 5 % 13 - 6).collect();
-                let each = input.chunks(shape.inputs());
-                let expected: Vec<_> =
-                    each.flat_map(|sample| shape.apply(&weights, sample).unwrap()).collect();
-                let [h, w] = packing.tile();
-                assert!(packing.block[0] * packing.block[1] * h * w <= degree);
-                let most = packing.outputs().iter().map(Vec::len).max().unwrap();
-                assert!(most <= packing.most_outputs() && (count > 1 || most == packing.most_outputs()));
-                assert_eq!(apply(&packing, &weights, &input), expected, "{shape:?} at {degree}, {count}");
+                for form in [AnswerForm::Apart, AnswerForm::Packed] {
+                    check(&shape, &weights, &layer, degree, form);
+                }
             }
         }
     }
@@ -386,6 +492,9 @@ mod tests {
     #[test]
     fn kernels_larger_than_a_ciphertext_are_refused() {
         let shape = Convolution { image: [80, 80], kernel: [70, 70], ..Convolution::fully_connected(1, 1) };
-        assert!(Packing::cheapest(&Stacked::try_from(&shape).unwrap(), 4096, |_| Some(1)).is_err());
+        assert!(
+            Packing::cheapest(&Stacked::try_from(&shape).unwrap(), 4096, AnswerForm::Apart, |_| Some(1))
+                .is_err()
+        );
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
-use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
+use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, Interleaving};
 use lanner_primitives::{Prg, Share, parallel};
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{LayerWeights, ProtocolError, Result, WeightForm, in_turns, kind};
+use lanner_step::{
+    Inputs, LayerWeights, ProtocolError, Result, Server, Step, Value, WeightForm, in_turns, kind,
+};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
-use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::client::{coefficients, scatter};
@@ -24,6 +25,8 @@ pub struct ServerLayer {
     bias: Share,
     inputs: Vec<Vec<Place>>,
     outputs: Vec<Vec<Place>>,
+    /// Where answers are packed.
+    interleaving: Option<Interleaving>,
 }
 
 /// A layer's filters, which layers with the same weights share.
@@ -38,19 +41,6 @@ pub(super) enum Filters {
 pub struct ServerMaterial {
     sealings: Vec<PhaseSealing>,
     share: Share,
-}
-
-impl ServerMaterial {
-    /// The server's share of the outputs, which is known before the input is.
-    #[must_use]
-    pub fn share(&self) -> &Share {
-        &self.share
-    }
-
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        self.sealings.iter().for_each(|sealing| sealing.encode(writer));
-        write_share(&self.share, writer);
-    }
 }
 
 impl ServerLayer {
@@ -84,7 +74,11 @@ impl ServerLayer {
         let bias: Zeroizing<Vec<i64>> =
             Zeroizing::new(bias.iter().map(|bias| bias << scheme.guard).collect());
         let bias = Share::embed(scheme.ring(), &Zeroizing::new(bias.repeat(samples)));
-        Ok(Self { scheme, filters, bias, inputs, outputs })
+        let interleaving = match packing.packed() {
+            1 => None,
+            packed => Some(Interleaving::new(&scheme.parameters, packed, packing.first_output())?),
+        };
+        Ok(Self { scheme, filters, bias, inputs, outputs, interleaving })
     }
 
     /// All that both parties know of the layer.
@@ -92,24 +86,7 @@ impl ServerLayer {
         &self.scheme
     }
 
-    /// Offline: receives the second halves of the inputs, and sends those of the outputs.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        key: &PublicKey,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial> {
-        let announced = self.receive_seeds(channel)?;
-        self.answer_seeds(channel, key, &announced, rng)
-    }
-
-    /// The first half of [`Self::prepare`]: receives the second halves of the inputs.
-    ///
-    /// # Errors
-    /// As [`Self::prepare`].
+    /// Offline: receives the second halves of the inputs.
     pub(crate) fn receive_seeds(&self, channel: &mut dyn Channel) -> Result<Vec<Ciphertext>> {
         // C -> S: seeds of c1
         let seeds = channel.receive(kind::LINEAR_SEEDS, self.inputs.len() * C1::ENCODED_LEN)?;
@@ -117,31 +94,32 @@ impl ServerLayer {
         parallel::map(seeds.chunks(C1::ENCODED_LEN), expand).into_iter().collect()
     }
 
-    /// The second half of [`Self::prepare`]: sends the second halves of the outputs.
-    ///
-    /// # Errors
-    /// As [`Self::prepare`].
+    /// Offline: sends the second halves of the outputs.
     pub(crate) fn answer_seeds(
         &self,
         channel: &mut dyn Channel,
-        key: &PublicKey,
+        server: &mut Server,
         announced: &[Ciphertext],
-        rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial> {
+        let keys = server.keys.of(&self.scheme.parameters)?;
         let Scheme { modulus, norm, noise, .. } = &self.scheme;
         let mut values = Zeroizing::new(self.bias.values().to_vec());
         let ring = self.bias.ring();
         let mut sealings = Vec::with_capacity(self.outputs.len());
         for numbers in in_turns(self.outputs.len()) {
-            let seeds = parallel::seeds(numbers.len(), rng);
+            let seeds = parallel::seeds(numbers.len(), &mut server.rng);
             let tasks = numbers.clone().zip(seeds.iter());
             let made = parallel::map(tasks, |(number, seed)| {
-                let evaluated = self.evaluate(number, announced, |inputs, factors| {
+                let products = self.products(number, announced, |inputs, factors| {
                     Ciphertext::inner_product_ahead(inputs, factors, *norm)
                 })?;
+                let answer = match &self.interleaving {
+                    None => only(products)?,
+                    Some(interleaving) => interleaving.ciphertexts(products, &keys.evaluation)?,
+                };
                 let count = self.outputs[number].len();
                 let rng = &mut Prg::new(seed.clone());
-                Ok::<_, ProtocolError>(PhaseSealing::new(modulus, &evaluated, key, *noise, count, rng)?)
+                Ok::<_, ProtocolError>(PhaseSealing::new(modulus, &answer, &keys.public, *noise, count, rng)?)
             });
             for (made, wanted) in made.into_iter().zip(&self.outputs[numbers]) {
                 let (bytes, sealing) = made?;
@@ -157,32 +135,7 @@ impl ServerLayer {
         Ok(ServerMaterial { sealings, share: Share::new(ring, std::mem::take(&mut values))? })
     }
 
-    /// Reads what [`ServerMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
-        let Scheme { modulus, noise, .. } = &self.scheme;
-        let sealing = |wanted: &Vec<Place>| PhaseSealing::decode(modulus, *noise, wanted.len(), reader);
-        let sealings = self.outputs.iter().map(sealing).collect::<Result<_, _>>().map_err(undecodable)?;
-        Ok(ServerMaterial { sealings, share: read_share(reader, self.bias.ring(), self.bias.len())? })
-    }
-
-    /// Online: this party's share of the outputs, in [`Scheme::ring`].
-    ///
-    /// # Errors
-    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        share: &Share,
-    ) -> Result<Share> {
-        let inputs = self.receive_inputs(channel, share)?;
-        self.answer_inputs(channel, material, &inputs)
-    }
-
-    /// The first half of [`Self::online`]: receives the inputs, and adds this party's share of them.
-    ///
-    /// # Errors
-    /// As [`Self::online`].
+    /// Receives the inputs, and adds this party's share of them.
     pub(crate) fn receive_inputs(&self, channel: &mut dyn Channel, share: &Share) -> Result<Vec<C0>> {
         let Scheme { parameters, inputs: form, .. } = &self.scheme;
         self.scheme.check_input(share)?;
@@ -202,10 +155,7 @@ impl ServerLayer {
         Ok(inputs)
     }
 
-    /// The second half of [`Self::online`]: sends the outputs.
-    ///
-    /// # Errors
-    /// As [`Self::online`].
+    /// Sends the outputs.
     pub(crate) fn answer_inputs(
         &self,
         channel: &mut dyn Channel,
@@ -215,10 +165,14 @@ impl ServerLayer {
         let mut sealings = material.sealings.into_iter();
         for numbers in in_turns(self.outputs.len()) {
             let made = parallel::map(numbers.zip(sealings.by_ref()), |(number, sealing)| {
-                let evaluated = self.evaluate(number, inputs, |inputs, factors| {
+                let products = self.products(number, inputs, |inputs, factors| {
                     C0::inner_product(inputs, factors, self.scheme.norm)
                 })?;
-                Ok::<_, ProtocolError>(sealing.seal(&evaluated, &coefficients(&self.outputs[number]))?)
+                let answer = match &self.interleaving {
+                    None => only(products)?,
+                    Some(interleaving) => interleaving.halves(products)?,
+                };
+                Ok::<_, ProtocolError>(sealing.seal(&answer, &coefficients(&self.outputs[number]))?)
             });
             for made in made {
                 // S -> C: c0 of an output, where it holds one
@@ -229,15 +183,28 @@ impl ServerLayer {
         Ok(material.share)
     }
 
-    /// The product of an output ciphertext's inputs and its filters.
+    /// The products that an answer is made of.
+    fn products<T>(
+        &self,
+        answer: usize,
+        inputs: &[T],
+        product: impl Fn(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
+    ) -> Result<Vec<T>> {
+        let packing = &self.scheme.packing;
+        let first = answer * packing.packed();
+        let last = (first + packing.packed()).min(packing.products_apart());
+        (first..last).map(|number| self.evaluate(number, inputs, &product)).collect()
+    }
+
+    /// The sum of the products of some of the inputs and their filters.
     fn evaluate<T>(
         &self,
-        output: usize,
+        number: usize,
         inputs: &[T],
-        product: impl FnOnce(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
+        product: impl Fn(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
     ) -> Result<T> {
         let [in_blocks, out_blocks] = self.scheme.packing.per_bundle();
-        let (spread, block) = (output / out_blocks, output % out_blocks);
+        let (spread, block) = (number / out_blocks, number % out_blocks);
         let inputs = &inputs[spread * in_blocks..(spread + 1) * in_blocks];
         let of_bundle = spread % self.scheme.packing.bundles() * out_blocks + block;
         Ok(match &*self.filters {
@@ -249,6 +216,50 @@ impl ServerLayer {
             }
         })
     }
+}
+
+impl Step<Server> for ServerLayer {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>)> {
+        let announced = self.receive_seeds(channel)?;
+        let material = self.answer_seeds(channel, server, &announced)?;
+        let share = material.share.clone();
+        Ok((material, Some(Value::Shared(share))))
+    }
+
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.sealings.iter().for_each(|sealing| sealing.encode(writer));
+        write_share(&material.share, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let Scheme { modulus, noise, .. } = &self.scheme;
+        let sealing = |wanted: &Vec<Place>| PhaseSealing::decode(modulus, *noise, wanted.len(), reader);
+        let sealings = self.outputs.iter().map(sealing).collect::<Result<_, _>>().map_err(undecodable)?;
+        Ok(ServerMaterial { sealings, share: read_share(reader, self.bias.ring(), self.bias.len())? })
+    }
+
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
+        let inputs = self.receive_inputs(channel, inputs.share()?)?;
+        self.answer_inputs(channel, material, &inputs).map(Value::Shared)
+    }
+}
+
+/// The only product of an answer that is not packed.
+fn only<T>(products: Vec<T>) -> Result<T> {
+    products.into_iter().next().ok_or(ProtocolError::Parameters("an answer without a product"))
 }
 
 impl Filters {

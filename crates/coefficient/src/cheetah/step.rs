@@ -2,22 +2,17 @@
 
 use lanner_bfv::{CoefficientFactor, ParameterSet};
 use lanner_primitives::Ring;
-use lanner_step::encoding::undecodable;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, Result, Samples, Server, Sets, Shared, Spec, Step, StepCost, Value, ValueType, WORD,
-    WeightForm, Weights, Work, limb,
+    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory, ModelParts,
+    Needs, Result, Samples, Server, Sets, Shared, Spec, StepCost, ValueType, WORD, WeightForm, Weights, Work,
+    limb,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
+use super::packing::AnswerForm;
 use super::price::whole;
 use super::server::Filters;
-use super::{
-    Accuracy, ClientLayer, ClientMaterial, ClientRequest, Packing, Scheme, ServerLayer, ServerMaterial,
-    Stacked,
-};
-use crate::OfSet;
+use super::{Accuracy, ClientLayer, Packing, Scheme, ServerLayer, Stacked};
 
 /// A linear layer over `Z_2^bits`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,11 +67,14 @@ const MOST: Work =
 
 fn work_at(layer: &Stacked, degree: usize) -> Work {
     // That of halves in whole; where they are narrower, others may be cheaper, by no more.
-    Packing::cheapest(layer, degree, |packing| Some(whole(packing))).map_or(MOST, |packing| Work {
-        products: packing.products() as u64,
-        ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
-        ..Work::default()
-    })
+    Packing::cheapest(layer, degree, AnswerForm::Apart, |packing| Some(whole(packing))).map_or(
+        MOST,
+        |packing| Work {
+            products: packing.products() as u64,
+            ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
+            ..Work::default()
+        },
+    )
 }
 
 /// A layer with its layout, and the modulus in which outputs are sent.
@@ -131,7 +129,7 @@ impl BuiltLinear {
 
 impl Built for BuiltLinear {
     fn needs(&self) -> Result<Needs> {
-        Ok(Needs { keys: Some((self.spec.set, [].into())), ..Needs::default() })
+        Ok(Needs { keys: Some((self.spec.set, self.scheme.key_uses()?)), ..Needs::default() })
     }
 
     fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
@@ -146,6 +144,8 @@ impl Built for BuiltLinear {
         let (packing, parameters) = (self.scheme.packing(), self.scheme.parameters());
         let [inputs, outputs] = packing.ciphertexts().map(|count| count as u64);
         let half = limb(parameters) * parameters.limbs() as u64;
+        // Both halves of an answer's products, and as much again while they are packed.
+        let products = if packing.packed() > 1 { 4 * packing.packed() as u64 } else { 0 };
         // At most all coefficients of an output are masked, each by two words.
         let masks = 2 * limb(parameters);
         // The model's own integers stay beside those that are ready to multiply.
@@ -155,7 +155,7 @@ impl Built for BuiltLinear {
             client_material: inputs * half + outputs * masks,
             server_material: outputs * (half + masks),
             // Every input, and the sum in work.
-            working: 2 * (inputs + 1) * half,
+            working: (2 * (inputs + 1) + products) * half,
             layouts: packing.layout_bytes(),
             ..Memory::default()
         })
@@ -164,12 +164,16 @@ impl Built for BuiltLinear {
     fn counts(&self) -> Vec<(&'static str, u64)> {
         let packing = self.scheme.packing();
         let [inputs, outputs] = packing.ciphertexts();
-        vec![
+        let mut counts = vec![
             ("degree", self.scheme.parameters().degree() as u64),
             ("multiplications", packing.products() as u64),
             ("input_ciphertexts", inputs as u64),
             ("output_ciphertexts", outputs as u64),
-        ]
+        ];
+        if packing.packed() > 1 {
+            counts.push(("rotations", packing.switches() as u64));
+        }
+        counts
     }
 
     fn weights(&mut self) -> Option<(u64, &mut WeightForm)> {
@@ -177,75 +181,11 @@ impl Built for BuiltLinear {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(OfSet { set: self.spec.set, layer: self.client_layer()? }))
+        Ok(Box::new(self.client_layer()?))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let weights = model.weights(node, self.scheme.packing().shape().outputs()?)?;
-        Ok(Box::new(OfSet { set: self.spec.set, layer: self.server_layer(&weights, model.shared())? }))
-    }
-}
-
-impl Step<Client> for OfSet<ClientLayer> {
-    type Request = ClientRequest;
-    type Material = ClientMaterial;
-
-    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
-        self.layer.request(channel, client.keys.get(self.set)?, &mut client.rng)
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-        request: ClientRequest,
-        _: &Inputs,
-    ) -> Result<(ClientMaterial, Option<Value>)> {
-        Ok((self.layer.receive(channel, client.keys.get(self.set)?, request)?, None))
-    }
-
-    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
-        self.layer.decode(reader).map_err(undecodable)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
-    }
-}
-
-impl Step<Server> for OfSet<ServerLayer> {
-    type Request = ();
-    type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
-        let material = self.layer.prepare(channel, &server.keys.get(self.set)?.public, &mut server.rng)?;
-        let share = material.share().clone();
-        Ok((material, Some(Value::Shared(share))))
-    }
-
-    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
-        self.layer.decode(reader)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
+        Ok(Box::new(self.server_layer(&weights, model.shared())?))
     }
 }

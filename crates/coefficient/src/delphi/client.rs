@@ -1,12 +1,10 @@
 //! The client's side of a layer that is encrypted ahead of time.
 
-use lanner_bfv::SecretKey;
 use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::send_share;
-use lanner_step::{ProtocolError, kind};
+use lanner_step::{Client, Inputs, Result, Step, Value, kind};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
-use rand_core::CryptoRng;
 
 use crate::cheetah::{self, Scheme};
 
@@ -35,88 +33,65 @@ pub struct ClientMaterial {
     share: Share,
 }
 
-impl ClientMaterial {
-    /// The client's share of the outputs, which is known before the input is.
-    #[must_use]
-    pub fn share(&self) -> &Share {
-        &self.share
-    }
-
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        write_share(&self.mask, writer);
-        write_share(&self.share, writer);
-    }
-}
-
 impl ClientLayer {
     /// Lays the layer out.
     ///
     /// # Errors
     /// None: what does not fit was refused when the scheme was made.
-    pub fn new(scheme: Scheme) -> Result<Self, ProtocolError> {
+    pub fn new(scheme: Scheme) -> Result<Self> {
         Self::of(cheetah::ClientLayer::new(scheme)?)
     }
 
     /// The layer that runs that one ahead of time.
-    pub(super) fn of(layer: cheetah::ClientLayer) -> Result<Self, ProtocolError> {
+    pub(super) fn of(layer: cheetah::ClientLayer) -> Result<Self> {
         let shape = layer.scheme().packing().shape();
         let (inputs, outputs) = (shape.inputs(), shape.outputs()?);
         Ok(Self { layer, inputs, outputs })
     }
+}
 
-    /// Offline: draws a share of the input, and sends its encryptions, both halves.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn request(
-        &self,
-        channel: &mut dyn Channel,
-        key: &SecretKey,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ClientRequest, ProtocolError> {
-        let mask = Share::random(self.layer.scheme().input_ring(), self.inputs, rng);
+impl Step<Client> for ClientLayer {
+    type Request = ClientRequest;
+    type Material = ClientMaterial;
+
+    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
+        let mask = Share::random(self.layer.scheme().input_ring(), self.inputs, &mut client.rng);
         // C -> S: seeds of c1, c0 of the mask
-        let request = self.layer.request(channel, key, rng)?;
+        let request = self.layer.request(channel, client)?;
         self.layer.send(channel, request, &mask)?;
         Ok(ClientRequest(mask))
     }
 
-    /// Offline: receives both halves of the outputs, and opens them.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn receive(
+    fn prepare(
         &self,
         channel: &mut dyn Channel,
-        key: &SecretKey,
-        request: ClientRequest,
-    ) -> Result<ClientMaterial, ProtocolError> {
+        client: &mut Client,
+        ClientRequest(mask): ClientRequest,
+        _: &Inputs,
+    ) -> Result<(ClientMaterial, Option<Value>)> {
         // S -> C: c1 of each output, then c0
-        let phases = self.layer.receive_phases(channel, key)?;
-        Ok(ClientMaterial { mask: request.0, share: self.layer.open(channel, phases)? })
+        let phases = self.layer.receive_phases(channel, client)?;
+        let share = self.layer.open(channel, phases)?;
+        Ok((ClientMaterial { mask, share: share.clone() }, Some(Value::Shared(share))))
     }
 
-    /// Reads what [`ClientMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        write_share(&material.mask, writer);
+        write_share(&material.share, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
         let scheme = self.layer.scheme();
         let mask = read_share(reader, scheme.input_ring(), self.inputs)?;
         Ok(ClientMaterial { mask, share: read_share(reader, scheme.ring(), self.outputs)? })
     }
 
-    /// Online: this party's share of the outputs, in [`Scheme::ring`].
-    ///
-    /// # Errors
-    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; those of the channel.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ClientMaterial,
-        share: &Share,
-    ) -> Result<Share, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
+        let share = inputs.share()?;
         self.layer.scheme().check_input(share)?;
         // C -> S: x_C - r
         send_share(channel, kind::LINEAR_DIFFERENCE, &share.sub(&material.mask)?)?;
         channel.flush()?;
-        Ok(material.share)
+        Ok(Value::Shared(material.share))
     }
 }

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use lanner_bfv::PublicKey;
 use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::receive_share;
-use lanner_step::{ProtocolError, WeightForm, kind};
+use lanner_step::{Inputs, Result, Server, Step, Value, WeightForm, kind};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
-use rand_core::CryptoRng;
 
 use super::Product;
 use crate::cheetah::{self, Scheme};
@@ -30,18 +28,12 @@ pub struct ServerLayer {
 /// ```
 pub struct ServerMaterial(Share);
 
-impl ServerMaterial {
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        write_share(&self.0, writer);
-    }
-}
-
 impl ServerLayer {
     /// Lays the weights out for both phases; `bias` has one integer for each output element.
     ///
     /// # Errors
-    /// [`ProtocolError::Length`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
-    pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self, ProtocolError> {
+    /// [`lanner_step::ProtocolError::Length`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
+    pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self> {
         let product = Product::new(scheme.packing().shape(), scheme.input_ring().bits(), weights)?;
         let layer = cheetah::ServerLayer::in_form(WeightForm::Coefficient, scheme, weights, bias)?;
         Ok(Self::of(layer, Arc::new(product)))
@@ -51,44 +43,50 @@ impl ServerLayer {
     pub(super) fn of(layer: cheetah::ServerLayer, product: Arc<Product>) -> Self {
         Self { layer, product }
     }
+}
 
-    /// Offline: receives both halves of the encryptions, and sends both of the outputs'. It sends nothing before it has received all.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn prepare(
+impl Step<Server> for ServerLayer {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
+        Ok(())
+    }
+
+    /// It sends nothing before it has received all.
+    fn prepare(
         &self,
         channel: &mut dyn Channel,
-        key: &PublicKey,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial, ProtocolError> {
+        server: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>)> {
         let scheme = self.layer.scheme();
         let nothing = Share::zero(scheme.input_ring(), scheme.packing().shape().inputs());
         // C -> S: seeds of c1, c0 of the mask
         let announced = self.layer.receive_seeds(channel)?;
         let inputs = self.layer.receive_inputs(channel, &nothing)?;
         // S -> C: c1 of each output, then c0
-        let material = self.layer.answer_seeds(channel, key, &announced, rng)?;
-        Ok(ServerMaterial(self.layer.answer_inputs(channel, material, &inputs)?))
+        let material = self.layer.answer_seeds(channel, server, &announced)?;
+        Ok((ServerMaterial(self.layer.answer_inputs(channel, material, &inputs)?), None))
     }
 
-    /// Reads what [`ServerMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+    fn encode(&self, ServerMaterial(masked): &ServerMaterial, writer: &mut Writer) {
+        write_share(masked, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
         let outputs = self.product.outputs();
         Ok(ServerMaterial(read_share(reader, self.layer.scheme().ring(), outputs)?))
     }
 
-    /// Online: this party's share of the outputs, in [`Scheme::ring`].
-    ///
-    /// # Errors
-    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn online(
+    fn online(
         &self,
         channel: &mut dyn Channel,
-        material: ServerMaterial,
-        share: &Share,
-    ) -> Result<Share, ProtocolError> {
-        let (scheme, ServerMaterial(masked)) = (self.layer.scheme(), material);
+        ServerMaterial(masked): ServerMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value> {
+        let (scheme, share) = (self.layer.scheme(), inputs.share()?);
         scheme.check_input(share)?;
         // C -> S: x_C - r
         let difference = receive_share(channel, kind::LINEAR_DIFFERENCE, share.ring(), share.len())?;
@@ -97,6 +95,6 @@ impl ServerLayer {
         let guard = scheme.ring().bits() - scheme.input_ring().bits();
         product.iter_mut().for_each(|value| *value <<= guard);
         let product = Share::new(scheme.ring(), std::mem::take(&mut product))?;
-        Ok(masked.add(&product)?)
+        Ok(Value::Shared(masked.add(&product)?))
     }
 }

@@ -2,14 +2,12 @@
 
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, Memory, ModelParts, Needs,
-    Result, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, WeightForm, Work, limb,
+    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, Memory, ModelParts, Needs, Result,
+    Server, Sets, Spec, StepCost, ValueType, WORD, WeightForm, Work, limb,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
-use super::{ClientLayer, ClientMaterial, ClientRequest, Product, ServerLayer, ServerMaterial, cost};
-use crate::OfSet;
+use super::{ClientLayer, Product, ServerLayer, cost};
 use crate::cheetah::{self, BuiltLinear};
 
 /// A linear layer over `Z_2^bits`, by the one that is run ahead of time.
@@ -80,82 +78,16 @@ impl Built for BuiltSplit {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        let set = self.0.spec().set;
-        Ok(Box::new(OfSet { set, layer: ClientLayer::of(self.0.client_layer()?)? }))
+        Ok(Box::new(ClientLayer::of(self.0.client_layer()?)?))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let cheetah::Linear { shape, bits, set, .. } = self.0.spec().clone();
+        let cheetah::Linear { shape, bits, .. } = self.0.spec().clone();
         let weights = model.weights(node, shape.outputs()?)?;
         let purpose = ("plaintext product", &shape, bits);
         let make = || Product::new(&shape, bits, weights.weight);
         let product = model.shared().get_or(&purpose, weights.weight, make)?;
         let layer = self.0.server_layer(&weights, model.shared())?;
-        Ok(Box::new(OfSet { set, layer: ServerLayer::of(layer, product) }))
-    }
-}
-
-impl Step<Client> for OfSet<ClientLayer> {
-    type Request = ClientRequest;
-    type Material = ClientMaterial;
-
-    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
-        self.layer.request(channel, client.keys.get(self.set)?, &mut client.rng)
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-        request: ClientRequest,
-        _: &Inputs,
-    ) -> Result<(ClientMaterial, Option<Value>)> {
-        let material = self.layer.receive(channel, client.keys.get(self.set)?, request)?;
-        let share = material.share().clone();
-        Ok((material, Some(Value::Shared(share))))
-    }
-
-    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
-        self.layer.decode(reader)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
-    }
-}
-
-impl Step<Server> for OfSet<ServerLayer> {
-    type Request = ();
-    type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
-        let key = &server.keys.get(self.set)?.public;
-        Ok((self.layer.prepare(channel, key, &mut server.rng)?, None))
-    }
-
-    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
-        self.layer.decode(reader)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
+        Ok(Box::new(ServerLayer::of(layer, product)))
     }
 }

@@ -3,9 +3,9 @@
 use lanner_bfv::halves::C1;
 use lanner_bfv::{BfvError, SecretKey};
 use lanner_primitives::{Prg, Ring, Seed, Share, parallel};
-use lanner_step::{ProtocolError, Result, in_turns, kind};
-use lanner_wire::{Channel, Encode, Reader, Writer};
-use rand_core::CryptoRng;
+use lanner_step::encoding::undecodable;
+use lanner_step::{Client, Inputs, ProtocolError, Result, Step, Value, in_turns, kind};
+use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::scheme::{Places, Scheme, Shape};
@@ -26,77 +26,11 @@ pub struct ClientMaterial {
     encryptions: Vec<Prepared>,
 }
 
-impl ClientMaterial {
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        self.key.encode(writer);
-        self.encryptions.iter().for_each(|encryption| encryption.encode(writer));
-    }
-}
-
 impl ClientProduct {
     /// Lays the product out.
     #[must_use]
     pub fn new(scheme: Scheme) -> Self {
         Self { places: scheme.places(), scheme }
-    }
-
-    /// Offline: announces the second halves of both matrices of all pairs.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn request(
-        &self,
-        channel: &mut dyn Channel,
-        key: &SecretKey,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ClientRequest> {
-        let forms = self.forms();
-        let seeds = parallel::seeds(self.scheme.shape.groups * forms.len(), rng);
-        let prepare = |(index, seed): (usize, &Seed)| {
-            let side: usize = forms[index % forms.len()];
-            self.scheme.inputs[side].prepare(key, &mut Prg::new(seed.clone()))
-        };
-        let prepared = parallel::map(seeds.iter().enumerate(), prepare);
-        let prepared = prepared.into_iter().collect::<Result<Vec<_>, BfvError>>()?;
-        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-        // C -> S: seeds of c1
-        let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
-        channel.send(kind::LINEAR_SEEDS, &seeds)?;
-        channel.flush()?;
-        Ok(ClientRequest(encryptions))
-    }
-
-    /// What was announced, as material with the key of the answers.
-    pub(super) fn material(request: ClientRequest, key: &SecretKey) -> ClientMaterial {
-        ClientMaterial { key: key.copied(), encryptions: request.0 }
-    }
-
-    /// Reads what [`ClientMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, BfvError> {
-        let parameters = &self.scheme.parameters;
-        let key = SecretKey::decode(parameters, reader)?;
-        let forms = self.forms();
-        let read = |index: usize| self.scheme.inputs[forms[index % forms.len()]].decode(parameters, reader);
-        let encryptions = (0..self.scheme.shape.groups * forms.len()).map(read);
-        Ok(ClientMaterial { key, encryptions: encryptions.collect::<Result<_, _>>()? })
-    }
-
-    /// Online: this party's share of the products, in [`Scheme::ring`].
-    ///
-    /// # Errors
-    /// [`ProtocolError::WrongInput`], [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the shares are not two such matrices;
-    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ClientMaterial,
-        shares: &[&Share],
-    ) -> Result<Share> {
-        let factors = self.scheme.factors(shares)?;
-        self.send(channel, material.encryptions, factors)?;
-        let mut values = own_products(self.scheme.shape, factors, self.scheme.guard);
-        self.open(channel, &material.key, &mut values)?;
-        Ok(Share::new(self.scheme.ring(), std::mem::take(&mut values))?)
     }
 
     fn send(
@@ -154,6 +88,66 @@ impl ClientProduct {
     fn forms(&self) -> Vec<usize> {
         let sides = self.places.inputs.iter().enumerate();
         sides.flat_map(|(side, ciphertexts)| std::iter::repeat_n(side, ciphertexts.len())).collect()
+    }
+
+    fn read(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, BfvError> {
+        let parameters = &self.scheme.parameters;
+        let key = SecretKey::decode(parameters, reader)?;
+        let forms = self.forms();
+        let read = |index: usize| self.scheme.inputs[forms[index % forms.len()]].decode(parameters, reader);
+        let encryptions = (0..self.scheme.shape.groups * forms.len()).map(read);
+        Ok(ClientMaterial { key, encryptions: encryptions.collect::<Result<_, _>>()? })
+    }
+}
+
+impl Step<Client> for ClientProduct {
+    type Request = ClientRequest;
+    type Material = ClientMaterial;
+
+    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
+        let key = client.keys.of(&self.scheme.parameters)?;
+        let forms = self.forms();
+        let seeds = parallel::seeds(self.scheme.shape.groups * forms.len(), &mut client.rng);
+        let prepare = |(index, seed): (usize, &Seed)| {
+            let side: usize = forms[index % forms.len()];
+            self.scheme.inputs[side].prepare(key, &mut Prg::new(seed.clone()))
+        };
+        let prepared = parallel::map(seeds.iter().enumerate(), prepare);
+        let prepared = prepared.into_iter().collect::<Result<Vec<_>, BfvError>>()?;
+        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+        // C -> S: seeds of c1
+        let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
+        channel.send(kind::LINEAR_SEEDS, &seeds)?;
+        channel.flush()?;
+        Ok(ClientRequest(encryptions))
+    }
+
+    fn prepare(
+        &self,
+        _: &mut dyn Channel,
+        client: &mut Client,
+        ClientRequest(encryptions): ClientRequest,
+        _: &Inputs,
+    ) -> Result<(ClientMaterial, Option<Value>)> {
+        let key = client.keys.of(&self.scheme.parameters)?.copied();
+        Ok((ClientMaterial { key, encryptions }, None))
+    }
+
+    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        material.key.encode(writer);
+        material.encryptions.iter().for_each(|encryption| encryption.encode(writer));
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        self.read(reader).map_err(undecodable)
+    }
+
+    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
+        let factors = self.scheme.factors(&inputs.shares()?)?;
+        self.send(channel, material.encryptions, factors)?;
+        let mut values = own_products(self.scheme.shape, factors, self.scheme.guard);
+        self.open(channel, &material.key, &mut values)?;
+        Ok(Value::Shared(Share::new(self.scheme.ring(), std::mem::take(&mut values))?))
     }
 }
 

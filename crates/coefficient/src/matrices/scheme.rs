@@ -8,7 +8,7 @@ use lanner_bfv::{CoefficientEncoder, NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::{Ring, Share};
 use lanner_step::{Answers, Convolution, Cost, OfflineCost, ProtocolError, Result, Sets};
 
-use crate::cheetah::{InputForm, Packing, Place, Stacked};
+use crate::cheetah::{AnswerForm, InputForm, Packing, Place, Stacked};
 
 /// Pairs of matrices `[rows, inner]` and `[inner, columns]`, one pair after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,8 @@ impl Scheme {
     /// [`ProtocolError::Parameters`] if the shape is none, or its noise leaves too little room.
     pub fn new(shape: Shape, bits: u32, guard: u32, parameters: &Parameters) -> Result<Self> {
         shape.elements()?;
-        if guard == 0 || !(1..=MOST_BITS).contains(&(bits + guard)) {
+        let shares = bits.checked_add(guard).filter(|_| bits > 0 && guard > 0);
+        if shares.is_none_or(|shares| shares > MOST_BITS) {
             return Err(ProtocolError::Parameters("bits of a product of matrices"));
         }
         let search = Search { parameters, bits, guard };
@@ -111,7 +112,7 @@ impl Scheme {
             let widths = widths.entry(terms).or_insert_with(|| search.widths(terms));
             widths.iter().map(|widths| (search.bits_of(packing, *widths), *widths)).min()
         };
-        let packing = Packing::cheapest(&shape.layer()?, parameters.degree(), |packing| {
+        let packing = Packing::cheapest(&shape.layer()?, parameters.degree(), AnswerForm::Apart, |packing| {
             cheapest(packing).map(|(cost, _)| cost)
         });
         let narrow = || ProtocolError::Parameters("the noise of a product of matrices");
@@ -297,3 +298,60 @@ impl Search<'_> {
 
 /// The most bits of a share of a product, its guard included.
 const MOST_BITS: u32 = 45;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// For every layout that the search takes: the noise bound counts all of the server's elements that an answer is made of, and what an answer reads
+    /// of the left matrix is sent.
+    #[test]
+    fn an_answer_reads_what_is_sent_and_no_more_elements_than_its_noise_is_bounded_for() {
+        let sets = Sets::new().unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        for sides in [
+            [1, 1, 1],
+            [1, 300, 1],
+            [1, 5000, 1],
+            [3, 1, 5],
+            [17, 33, 29],
+            [40, 64, 90],
+            [300, 1, 2],
+            [1, 65, 65],
+        ] {
+            let [rows, inner, columns] = sides;
+            for (bits, guard) in [(4, 1), (16, 4), (24, 1), (27, 2), (36, 1), (41, 4)] {
+                let shape = Shape { groups: 1, rows, inner, columns };
+                let (set, scheme) = Scheme::cheapest(shape, bits, guard, &sets).unwrap();
+                seen.insert(set);
+                check(&scheme);
+            }
+        }
+        assert!(seen.len() > 1);
+    }
+
+    fn check(scheme: &Scheme) {
+        let Places { inputs: [left, right], outputs } = scheme.places();
+        let ([in_blocks, out_blocks], degree) = (scheme.packing.per_bundle(), scheme.parameters.degree());
+        let [head, tail] = scheme.packing.read();
+        let largest = f64::from(scheme.bits - 1).exp2();
+        for (answer, wanted) in outputs.iter().enumerate() {
+            let (tile, block) = (answer / out_blocks, answer % out_blocks);
+            let of =
+                |all: &[Vec<Place>], first: usize| all[first * in_blocks..(first + 1) * in_blocks].concat();
+            let (pixels, filters) = (of(&left, tile), of(&right, block));
+            let norm = largest * ((pixels.len() + filters.len()) as f64).sqrt();
+            assert!(norm <= scheme.norm * (1.0 + 1e-9), "{:?}: {norm} of {}", scheme.shape, scheme.norm);
+            // The first answer and the last ones have the layouts of all.
+            if answer == 0 || answer + 1 == outputs.len() {
+                for (at, (place, _)) in
+                    wanted.iter().flat_map(|(at, _)| filters.iter().map(move |filter| (at, filter)))
+                {
+                    let from = (at + degree - place) % degree;
+                    assert!(from < head || from + tail >= degree, "{:?}: {from}", scheme.shape);
+                }
+            }
+        }
+    }
+}

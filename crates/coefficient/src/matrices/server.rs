@@ -4,9 +4,9 @@ use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
 use lanner_primitives::{Prg, Seed, Share, parallel};
-use lanner_step::{ProtocolError, Result, in_turns, kind};
-use lanner_wire::{Channel, Encode, Reader, Writer};
-use rand_core::CryptoRng;
+use lanner_step::encoding::undecodable;
+use lanner_step::{Inputs, ProtocolError, Result, Server, Step, Value, in_turns, kind};
+use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::scheme::{Places, Scheme};
@@ -25,14 +25,6 @@ pub struct ServerMaterial {
     seeds: Vec<Seed>,
 }
 
-impl ServerMaterial {
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        writer.bytes(&self.announced);
-        self.key.encode(writer);
-        self.seeds.iter().for_each(|seed| writer.bytes(seed.as_bytes()));
-    }
-}
-
 /// A pair of matrices at the server: what the client sent, and the server's shares as polynomials.
 struct Pair {
     ahead: [Vec<Ciphertext>; 2],
@@ -45,54 +37,6 @@ impl ServerProduct {
     #[must_use]
     pub fn new(scheme: Scheme) -> Self {
         Self { places: scheme.places(), scheme }
-    }
-
-    /// Offline: receives the second halves, and draws what hides the answers.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        key: &PublicKey,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial> {
-        // C -> S: seeds of c1
-        let announced = channel.receive(kind::LINEAR_SEEDS, self.announced_len())?;
-        let seeds = (0..self.answers()).map(|_| Seed::random(rng)).collect();
-        Ok(ServerMaterial { announced: Zeroizing::new(announced), key: key.clone(), seeds })
-    }
-
-    /// Reads what [`ServerMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, BfvError> {
-        let announced = Zeroizing::new(reader.bytes(self.announced_len())?.to_vec());
-        let key = PublicKey::decode(&self.scheme.parameters, reader)?;
-        let seed = |_| Ok::<_, BfvError>(Seed::from_bytes(reader.array()?));
-        Ok(ServerMaterial { announced, key, seeds: (0..self.answers()).map(seed).collect::<Result<_, _>>()? })
-    }
-
-    /// Online: this party's share of the products, in [`Scheme::ring`].
-    ///
-    /// # Errors
-    /// [`ProtocolError::WrongInput`], [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the shares are not two such matrices;
-    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        shares: &[&Share],
-    ) -> Result<Share> {
-        let ServerMaterial { announced, key, seeds } = material;
-        let factors = self.scheme.factors(shares)?;
-        let (size, outputs) = (self.scheme.shape.product(), self.places.outputs.len());
-        let mut values = Zeroizing::new(vec![0_u64; self.scheme.shape.groups * size]);
-        let halves = announced.chunks_exact(self.announced_len() / self.scheme.shape.groups);
-        for (group, (halves, seeds)) in halves.zip(seeds.chunks_exact(outputs)).enumerate() {
-            let pair = self.receive(channel, halves, factors, group)?;
-            let values = &mut values[group * size..(group + 1) * size];
-            self.answer(channel, &pair, &key, seeds, values)?;
-        }
-        Ok(Share::new(self.scheme.ring(), std::mem::take(&mut values))?)
     }
 
     /// Receives a pair of matrices, and makes what is multiplied.
@@ -192,5 +136,59 @@ impl ServerProduct {
     fn announced_len(&self) -> usize {
         let of_pair: usize = self.places.inputs.iter().map(Vec::len).sum();
         self.scheme.shape.groups * of_pair * C1::ENCODED_LEN
+    }
+
+    fn read(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, BfvError> {
+        let announced = Zeroizing::new(reader.bytes(self.announced_len())?.to_vec());
+        let key = PublicKey::decode(&self.scheme.parameters, reader)?;
+        let seed = |_| Ok::<_, BfvError>(Seed::from_bytes(reader.array()?));
+        Ok(ServerMaterial { announced, key, seeds: (0..self.answers()).map(seed).collect::<Result<_, _>>()? })
+    }
+}
+
+impl Step<Server> for ServerProduct {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>)> {
+        let key = server.keys.of(&self.scheme.parameters)?.public.clone();
+        // C -> S: seeds of c1
+        let announced = channel.receive(kind::LINEAR_SEEDS, self.announced_len())?;
+        let seeds = (0..self.answers()).map(|_| Seed::random(&mut server.rng)).collect();
+        Ok((ServerMaterial { announced: Zeroizing::new(announced), key, seeds }, None))
+    }
+
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        writer.bytes(&material.announced);
+        material.key.encode(writer);
+        material.seeds.iter().for_each(|seed| writer.bytes(seed.as_bytes()));
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        self.read(reader).map_err(undecodable)
+    }
+
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
+        let ServerMaterial { announced, key, seeds } = material;
+        let factors = self.scheme.factors(&inputs.shares()?)?;
+        let (size, outputs) = (self.scheme.shape.product(), self.places.outputs.len());
+        let mut values = Zeroizing::new(vec![0_u64; self.scheme.shape.groups * size]);
+        let halves = announced.chunks_exact(self.announced_len() / self.scheme.shape.groups);
+        for (group, (halves, seeds)) in halves.zip(seeds.chunks_exact(outputs)).enumerate() {
+            let pair = self.receive(channel, halves, factors, group)?;
+            let values = &mut values[group * size..(group + 1) * size];
+            self.answer(channel, &pair, &key, seeds, values)?;
+        }
+        Ok(Value::Shared(Share::new(self.scheme.ring(), std::mem::take(&mut values))?))
     }
 }

@@ -2,16 +2,13 @@
 
 use lanner_bfv::{CoefficientFactor, ParameterSet};
 use lanner_primitives::Ring;
-use lanner_step::encoding::undecodable;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, CotSupply, Inputs, Known, Memory, ModelParts, Needs, ProtocolError,
-    Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, Work, limb,
+    Answers, BoxedStep, Built, Client, CotSupply, Known, Memory, ModelParts, Needs, ProtocolError, Result,
+    Samples, Server, Sets, Spec, StepCost, ValueType, WORD, Work, limb,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
-use super::{ClientMaterial, ClientProduct, ClientRequest, Scheme, ServerMaterial, ServerProduct, Shape};
-use crate::OfSet;
+use super::{ClientProduct, Scheme, ServerProduct, Shape};
 
 /// The products of matrices of two values in pairs, `[groups, rows, inner]` and `[groups, inner, columns]`, over `Z_2^bits`, by encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +97,8 @@ impl Built for BuiltProduct {
         let Scheme { parameters, shape, packing, .. } = &self.scheme;
         let [left, right, outputs] = self.scheme.ciphertexts().map(|count| count as u64);
         let (half, groups) = (limb(parameters) * parameters.limbs() as u64, shape.groups as u64);
-        let pair = 2 * half + CoefficientFactor::bytes(parameters) as u64;
+        // A second half beside a first one of zero, the first half that came, and the server's share.
+        let pair = 3 * half + CoefficientFactor::bytes(parameters) as u64;
         let [lefts, rights, products] = shape.elements()?.map(|count| count as u64 * WORD);
         Ok(Memory {
             client_material: groups * (left + right) * half + half,
@@ -124,73 +122,10 @@ impl Built for BuiltProduct {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(OfSet { set: self.set, layer: ClientProduct::new(self.scheme) }))
+        Ok(Box::new(ClientProduct::new(self.scheme)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(OfSet { set: self.set, layer: ServerProduct::new(self.scheme) }))
-    }
-}
-
-impl Step<Client> for OfSet<ClientProduct> {
-    type Request = ClientRequest;
-    type Material = ClientMaterial;
-
-    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
-        self.layer.request(channel, client.keys.get(self.set)?, &mut client.rng)
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        client: &mut Client,
-        request: ClientRequest,
-        _: &Inputs,
-    ) -> Result<(ClientMaterial, Option<Value>)> {
-        Ok((ClientProduct::material(request, client.keys.get(self.set)?), None))
-    }
-
-    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
-        self.layer.decode(reader).map_err(undecodable)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ClientMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, &inputs.shares()?).map(Value::Shared)
-    }
-}
-
-impl Step<Server> for OfSet<ServerProduct> {
-    type Request = ();
-    type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
-        let material = self.layer.prepare(channel, &server.keys.get(self.set)?.public, &mut server.rng)?;
-        Ok((material, None))
-    }
-
-    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
-        self.layer.decode(reader).map_err(undecodable)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, &inputs.shares()?).map(Value::Shared)
+        Ok(Box::new(ServerProduct::new(self.scheme)))
     }
 }

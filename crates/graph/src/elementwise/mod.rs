@@ -8,6 +8,7 @@ mod leaky_relu;
 mod relu;
 mod smooth;
 mod square;
+mod step;
 
 use std::fmt::Debug;
 
@@ -16,6 +17,7 @@ pub use leaky_relu::LeakyRelu;
 pub use relu::Relu;
 pub use smooth::{Function, Ramp, Within};
 pub use square::Square;
+pub use step::Step;
 
 /// An operator of the float graph. What is not overridden holds for every function.
 pub trait Elementwise: Debug + Sync {
@@ -62,6 +64,11 @@ pub trait Elementwise: Debug + Sync {
 
     /// As [`changes_ring`](lanner_network::elementwise::FixedElementwise::changes_ring), of what it is lowered to.
     fn changes_ring(&self) -> bool {
+        false
+    }
+
+    /// Whether its values are 0 and 1, by the sign of its input alone: it takes sums as they are, and its output's unit is 1.
+    fn compares(&self) -> bool {
         false
     }
 

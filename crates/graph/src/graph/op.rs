@@ -3,7 +3,7 @@
 use lanner_network::MAX_INPUTS;
 use serde::{Deserialize, Serialize};
 
-use crate::elementwise::{Clip, Elementwise, Function, LeakyRelu, Ramp, Relu, Square};
+use crate::elementwise::{Clip, Elementwise, Function, LeakyRelu, Ramp, Relu, Square, Step};
 use crate::trees::Trees;
 
 /// A float operator with ONNX's meaning, the batch axis apart. Strings name tensors.
@@ -105,6 +105,8 @@ pub enum Op {
     MatrixProduct,
     /// `x * x`, element by element.
     Square,
+    /// 1 where x is above 0, else 0.
+    Step,
     /// The axes in another order.
     Transpose {
         /// Axis j of the output is axis `axes[j]` of the input.
@@ -162,6 +164,7 @@ impl Op {
             Self::Mul => ("Mul", None),
             Self::MatrixProduct => ("MatrixProduct", None),
             Self::Square => ("Square", Some(&Square)),
+            Self::Step => ("Step", Some(&Step)),
             Self::Transpose { .. } => ("Transpose", None),
             Self::Slice { .. } => ("Slice", None),
             Self::Pad { .. } => ("Pad", None),

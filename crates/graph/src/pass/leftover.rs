@@ -48,7 +48,10 @@ fn meets_others(draft: &Draft, index: usize) -> bool {
         let count = inputs.iter().filter(|input| made.contains(input.as_str())).count();
         if count == 0
             || op.is_linear()
-            || matches!(op, Op::Mul | Op::MatrixProduct | Op::Square | Op::Function(_) | Op::Ramp(_))
+            || matches!(
+                op,
+                Op::Mul | Op::MatrixProduct | Op::Square | Op::Step | Op::Function(_) | Op::Ramp(_)
+            )
         {
             continue;
         }

@@ -24,7 +24,7 @@ pub(super) fn leave_out_relu(draft: &mut Draft) {
 /// Whether an operator's output is at least 0 whatever its inputs are.
 fn makes_none(node: &Node) -> bool {
     match &node.op {
-        Op::Relu | Op::Square => true,
+        Op::Relu | Op::Square | Op::Step => true,
         Op::Clip(Clip { min: Some(min), .. }) => *min >= 0.0,
         Op::Mul => node.inputs[0] == node.inputs[1],
         _ => false,

@@ -1,12 +1,11 @@
 //! The server's side of a frequency-domain layer.
 
 use lanner_bfv::halves::C0;
-use lanner_bfv::{Evaluator, Multiplier, MultiplierForm, Parameters, Plaintext, PublicKey};
+use lanner_bfv::{Evaluator, Multiplier, MultiplierForm, Parameters, Plaintext};
 use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{LayerWeights, ProtocolError, Result, WeightForm, moduli};
+use lanner_step::{Inputs, LayerWeights, ProtocolError, Result, Server, Step, Value, WeightForm, moduli};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
-use rand_core::CryptoRng;
 
 use super::noise::output_noise;
 use super::packing::Packing;
@@ -36,20 +35,6 @@ pub struct ServerMaterial {
     share: Share,
     /// Whether the server's share of the input is in it.
     complete: bool,
-}
-
-impl ServerMaterial {
-    /// The server's share of the layer's output.
-    #[must_use]
-    pub fn share(&self) -> &Share {
-        &self.share
-    }
-
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        self.sealed.encode(writer);
-        write_share(&self.share, writer);
-        writer.bool(self.complete);
-    }
 }
 
 impl ServerLayer {
@@ -110,58 +95,64 @@ impl ServerLayer {
         packing.operations().multiplications as u64 * each as u64
     }
 
-    /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's
-    /// share of the output; sends the second halves of the result. `input` is the server's share of the input if it is
-    /// known by now: then only the client's is left for the online phase.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Bfv`] if the parameters do
-    /// not allow the blinding; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `input` does not fit.
-    pub fn offline(
+    /// `F x` in the slots of the layer's inputs.
+    fn transformed(&self, share: &Share) -> Result<Vec<Plaintext>> {
+        let packed = self.spectrum.pack(share)?;
+        packed.iter().map(|slots| Ok(self.exchange.encoder().encode(slots)?)).collect()
+    }
+}
+
+impl Step<Server> for ServerLayer {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
+        Ok(())
+    }
+
+    /// Where the server's share of the input is known by now, only the client's is left for the online phase.
+    fn prepare(
         &self,
         channel: &mut dyn Channel,
-        key: &PublicKey,
-        input: Option<&Share>,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial> {
-        let mut inputs = self.exchange.receive_ahead(channel)?;
+        server: &mut Server,
+        (): (),
+        known: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>)> {
         let parameters = self.exchange.parameters();
-        if let Some(share) = input {
+        let key = &server.keys.of(parameters)?.public;
+        let mut inputs = self.exchange.receive_ahead(channel)?;
+        let complete = known.complete();
+        if complete {
             let evaluator = Evaluator::new(parameters);
-            for (input, own) in inputs.iter_mut().zip(self.encode(share)?) {
+            for (input, own) in inputs.iter_mut().zip(self.transformed(known.share()?)?) {
                 *input = evaluator.add_plain(input, &own)?;
             }
         }
         let scheme = EncryptedProducts { parameters };
         let evaluated = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
-        let (sealed, masks) = self.exchange.send_ahead(channel, key, evaluated, rng)?;
+        let (sealed, masks) = self.exchange.send_ahead(channel, key, evaluated, &mut server.rng)?;
         // The client gets F y - r: what it makes of that, the server makes of r.
         let share = self.spectrum.unpack(&masks.slots())?.add(&self.bias)?;
-        Ok(ServerMaterial { sealed, share, complete: input.is_some() })
+        Ok((ServerMaterial { sealed, share: share.clone(), complete }, Some(Value::Shared(share))))
     }
 
-    /// Reads what [`ServerMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.sealed.encode(writer);
+        write_share(&material.share, writer);
+        writer.bool(material.complete);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
         let [_, ciphertexts] = self.spectrum.packing().ciphertexts();
         let sealed = self.exchange.decode(reader, ciphertexts).map_err(undecodable)?;
         let share = read_share(reader, self.bias.ring(), self.bias.len())?;
         Ok(ServerMaterial { sealed, share, complete: reader.bool()? })
     }
 
-    /// Online: receives the client's encrypted share, adds `input` unless the material has it, applies the layer, sends
-    /// the masked result; returns the server's share of it.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `input` does
-    /// not fit.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        input: &Share,
-    ) -> Result<Share> {
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
+        let input = inputs.share()?;
         // Transformed and encoded before the wait.
-        let own = if material.complete { Vec::new() } else { self.encode(input)? };
+        let own = if material.complete { Vec::new() } else { self.transformed(input)? };
         let own: Vec<_> = own.iter().map(C0::of).collect();
         let [count, _] = self.spectrum.packing().ciphertexts();
         let mut inputs = Vec::with_capacity(count);
@@ -176,12 +167,6 @@ impl ServerLayer {
         let scheme = FirstHalfProducts { parameters: self.exchange.parameters() };
         let outputs = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
         material.sealed.send(channel, outputs)?;
-        Ok(material.share)
-    }
-
-    /// `F x` in the slots of the layer's inputs.
-    fn encode(&self, share: &Share) -> Result<Vec<Plaintext>> {
-        let packed = self.spectrum.pack(share)?;
-        packed.iter().map(|slots| Ok(self.exchange.encoder().encode(slots)?)).collect()
+        Ok(Value::Shared(material.share))
     }
 }

@@ -4,9 +4,10 @@ use lanner_bfv::halves::Permutations;
 use lanner_bfv::{Multiplier, MultiplierForm, NoiseBound, Parameters, SlotEncoder};
 use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{ClientKeys, LayerWeights, ProtocolError, Result, WeightForm, galois_element, moduli};
+use lanner_step::{
+    Inputs, LayerWeights, ProtocolError, Result, Server, Step, Value, WeightForm, galois_element, moduli,
+};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
-use rand_core::CryptoRng;
 
 use super::c0::FirstHalfSlots;
 use super::encrypted::EncryptedSlots;
@@ -44,19 +45,6 @@ pub(crate) struct LinearMap {
 pub struct ServerMaterial {
     sealed: Sealed,
     share: Share,
-}
-
-impl ServerMaterial {
-    /// The server's share of the layer's output.
-    #[must_use]
-    pub fn share(&self) -> &Share {
-        &self.share
-    }
-
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        self.sealed.encode(writer);
-        write_share(&self.share, writer);
-    }
 }
 
 impl LinearMap {
@@ -165,48 +153,47 @@ impl ServerLayer {
         packing.multipliers() as u64
             * Multiplier::bytes(parameters, prime, form == WeightForm::Evaluation) as u64
     }
+}
 
-    /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's
-    /// share of the output; sends the second halves of the result.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Bfv`] if the parameters do
-    /// not allow the blinding or a key is missing.
-    pub fn offline(
-        &self,
-        channel: &mut dyn Channel,
-        keys: &ClientKeys,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial> {
-        let inputs = self.exchange.receive_ahead(channel)?;
-        let scheme = EncryptedSlots::new(self.exchange.parameters(), &keys.evaluation);
-        let evaluated = self.map.apply(&scheme, &inputs)?;
-        let (sealed, masks) =
-            self.exchange.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
-        Ok(ServerMaterial { share: self.map.share(&masks)?, sealed })
+impl Step<Server> for ServerLayer {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
+        Ok(())
     }
 
-    /// Reads what [`ServerMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>)> {
+        let parameters = self.exchange.parameters();
+        let keys = server.keys.of(parameters)?;
+        let inputs = self.exchange.receive_ahead(channel)?;
+        let evaluated = self.map.apply(&EncryptedSlots::new(parameters, &keys.evaluation), &inputs)?;
+        let evaluated = evaluated.into_iter().map(Ok);
+        let (sealed, masks) = self.exchange.send_ahead(channel, &keys.public, evaluated, &mut server.rng)?;
+        let share = self.map.share(&masks)?;
+        Ok((ServerMaterial { sealed, share: share.clone() }, Some(Value::Shared(share))))
+    }
+
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.sealed.encode(writer);
+        write_share(&material.share, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
         let [_, ciphertexts] = self.map.packing.ciphertexts();
         let sealed = self.exchange.decode(reader, ciphertexts).map_err(undecodable)?;
         let share = read_share(reader, self.map.bias.ring(), self.map.outputs())?;
         Ok(ServerMaterial { sealed, share })
     }
 
-    /// Online: receives the client's encrypted share, adds `share`, applies the layer, sends the masked result; returns the
-    /// server's share of it.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does
-    /// not fit.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-        share: &Share,
-    ) -> Result<Share> {
-        let slots = self.map.layout.pack(share)?;
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
+        let slots = self.map.layout.pack(inputs.share()?)?;
         let mut inputs = Vec::with_capacity(slots.len());
         for slots in slots {
             // Encoded before the wait.
@@ -219,6 +206,6 @@ impl ServerLayer {
         let scheme = FirstHalfSlots::new(self.exchange.parameters(), &self.map.permutations);
         let outputs = self.map.apply(&scheme, &inputs)?;
         material.sealed.send(channel, outputs.into_iter().map(Ok))?;
-        Ok(material.share)
+        Ok(Value::Shared(material.share))
     }
 }

@@ -4,18 +4,13 @@ use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, KeyUse, Known, LayerWeights, Memory,
-    ModelParts, Needs, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WeightForm,
-    Work,
+    Answers, BoxedStep, Built, Client, Convolution, CotSupply, KeyUse, Known, LayerWeights, Memory,
+    ModelParts, Needs, Result, Samples, Server, Sets, Spec, StepCost, ValueType, WeightForm, Work,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::packing::Packing;
-use super::{
-    ClientLayer, Kernel, ServerLayer, ServerMaterial, offline_cost, online_cost, output_noise, working_bytes,
-};
-use crate::OfSet;
+use super::{ClientLayer, Kernel, ServerLayer, offline_cost, online_cost, output_noise, working_bytes};
 use crate::exchange::{halves, sealing};
 
 /// A linear layer over `Z_prime`.
@@ -107,49 +102,15 @@ impl Built for BuiltLinear {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        let layer = ClientLayer::new(&self.packing, &self.parameters, self.prime)?;
-        Ok(Box::new(OfSet { set: self.set, layer }))
+        Ok(Box::new(ClientLayer::new(&self.packing, &self.parameters, self.prime)?))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let Self { set, parameters, packing, prime, form, .. } = *self;
+        let Self { parameters, packing, prime, form, .. } = *self;
         let weights = model.weights(node, packing.shape().outputs()?)?;
         let factors = LayerWeights::shared(weights.weight, model.shared());
         let layer = ServerLayer::in_form(form, packing, &parameters, prime, factors, &weights.small_bias()?)?;
-        Ok(Box::new(OfSet { set, layer }))
-    }
-}
-
-impl Step<Server> for OfSet<ServerLayer> {
-    type Request = ();
-    type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
-        let material = self.layer.offline(channel, server.keys.get(self.set)?, &mut server.rng)?;
-        let share = material.share().clone();
-        Ok((material, Some(Value::Shared(share))))
-    }
-
-    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
-        self.layer.decode(reader)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, inputs: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
+        Ok(Box::new(layer))
     }
 }
 

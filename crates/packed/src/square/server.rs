@@ -4,9 +4,8 @@ use lanner_bfv::halves::{C0, C0Combinations};
 use lanner_bfv::{Ciphertext, Evaluator, Multiplier, Parameters, Plaintext, Product};
 use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{ClientKeys, LayerWeights, ProtocolError, WeightForm};
+use lanner_step::{Inputs, LayerWeights, Result, Server, Step, Value, WeightForm};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
-use rand_core::CryptoRng;
 
 use super::{Target, squared};
 use crate::exchange::{Sealed, ServerExchange};
@@ -44,26 +43,12 @@ pub struct ServerMaterial {
     share: Share,
 }
 
-impl ServerMaterial {
-    /// The server's share of the target.
-    #[must_use]
-    pub fn share(&self) -> &Share {
-        &self.share
-    }
-
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        write_share(&self.input, writer);
-        self.sealed.encode(writer);
-        write_share(&self.share, writer);
-    }
-}
-
 impl ServerSquare {
     /// Squares of a given number of values modulo `prime`, which are shared.
     ///
     /// # Errors
-    /// [`ProtocolError::Bfv`] if the prime or the noise does not fit the parameters.
-    pub fn new(values: usize, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
+    /// [`lanner_step::ProtocolError::Bfv`] if the prime or the noise does not fit the parameters.
+    pub fn new(values: usize, parameters: &Parameters, prime: u64) -> Result<Self> {
         let target = Target::Shares(values);
         let map = Map::Identity(target.layout(parameters, Ring::Prime(prime)));
         Self::with(target, map, parameters, prime)
@@ -72,7 +57,7 @@ impl ServerSquare {
     /// Squares that a linear layer reads, with its weights, kept in this form, and its bias per output element.
     ///
     /// # Errors
-    /// [`ProtocolError::Length`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not fit the
+    /// [`lanner_step::ProtocolError::Length`] if the lengths do not fit; [`lanner_step::ProtocolError::Bfv`] if the prime or the noise does not fit the
     /// parameters: see [`Target::fits`].
     pub fn before(
         form: WeightForm,
@@ -81,59 +66,80 @@ impl ServerSquare {
         prime: u64,
         weights: LayerWeights<'_>,
         bias: &[i64],
-    ) -> Result<Self, ProtocolError> {
+    ) -> Result<Self> {
         let map = LinearMap::new(form, packing.clone(), parameters, prime, weights, bias)?;
         Self::with(Target::Layer(Box::new(packing)), Map::Linear(Box::new(map)), parameters, prime)
     }
 
-    fn with(target: Target, map: Map, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
+    fn with(target: Target, map: Map, parameters: &Parameters, prime: u64) -> Result<Self> {
         let [inputs, _] = target.ciphertexts(parameters);
         let exchange = ServerExchange::new(parameters, prime, inputs, target.noise(parameters, prime)?)?;
         Ok(Self { map, target, exchange, prime })
     }
 
-    /// Offline: receives the second halves of the inputs, completes the squares of `share` and evaluates; sends the second
-    /// halves of the result.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if `share` does not fit;
-    /// [`ProtocolError::Bfv`] if a key is missing.
-    pub fn offline(
+    /// `2 s` and `s^2` in the slots of every ciphertext.
+    fn own(&self, share: &Share) -> Result<Vec<(Multiplier, Plaintext)>> {
+        let layout = match &self.map {
+            Map::Identity(layout) => layout,
+            Map::Linear(map) => &map.layout,
+        };
+        let encoder = self.exchange.encoder();
+        let doubled = layout.pack(&share.add(share)?)?;
+        let squares = layout.pack(&squared(share, self.prime)?)?;
+        let pairs = doubled.iter().zip(&squares);
+        pairs.map(|(doubled, square)| Ok((encoder.multiplier(doubled)?, encoder.encode(square)?))).collect()
+    }
+}
+
+impl Step<Server> for ServerSquare {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(
         &self,
         channel: &mut dyn Channel,
-        keys: &ClientKeys,
-        share: &Share,
-        rng: &mut impl CryptoRng,
-    ) -> Result<ServerMaterial, ProtocolError> {
-        let own = self.own(share)?;
+        server: &mut Server,
+        (): (),
+        known: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>)> {
+        let parameters = self.exchange.parameters();
+        let (keys, input) = (server.keys.of(parameters)?, known.share()?);
+        let own = self.own(input)?;
         let received = self.exchange.receive_ahead(channel)?;
         let (first, second) = received.split_at(own.len());
-        let evaluator = Evaluator::new(self.exchange.parameters());
+        let evaluator = Evaluator::new(parameters);
         let complete = |((c, square), (doubled, _)): ((&Ciphertext, &Ciphertext), &(Multiplier, _))| {
             // a' + 2 s a
             let mut sum = evaluator.mul_plain(c, doubled)?;
             evaluator.add_assign(&mut sum, square)?;
             Ok(sum)
         };
-        let inputs =
-            first.iter().zip(second).zip(&own).map(complete).collect::<Result<Vec<_>, ProtocolError>>()?;
+        let inputs = first.iter().zip(second).zip(&own).map(complete).collect::<Result<Vec<_>>>()?;
         let evaluated = match &self.map {
             Map::Identity(_) => inputs,
-            Map::Linear(map) => {
-                map.apply(&EncryptedSlots::new(self.exchange.parameters(), &keys.evaluation), &inputs)?
-            }
+            Map::Linear(map) => map.apply(&EncryptedSlots::new(parameters, &keys.evaluation), &inputs)?,
         };
-        let (sealed, masks) =
-            self.exchange.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
-        let output = match &self.map {
+        let evaluated = evaluated.into_iter().map(Ok);
+        let (sealed, masks) = self.exchange.send_ahead(channel, &keys.public, evaluated, &mut server.rng)?;
+        let share = match &self.map {
             Map::Identity(layout) => layout.unpack(&masks.slots())?,
             Map::Linear(map) => map.share(&masks)?,
         };
-        Ok(ServerMaterial { input: share.clone(), own, sealed, share: output })
+        let material = ServerMaterial { input: input.clone(), own, sealed, share: share.clone() };
+        Ok((material, Some(Value::Shared(share))))
     }
 
-    /// Reads what [`ServerMaterial::encode`] wrote.
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        write_share(&material.input, writer);
+        material.sealed.encode(writer);
+        write_share(&material.share, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
         let ring = Ring::Prime(self.prime);
         let input = read_share(reader, ring, self.target.inputs())?;
         let own = self.own(&input).map_err(|_| DecodeError::Invalid { what: "share of squares" })?;
@@ -146,16 +152,7 @@ impl ServerSquare {
         Ok(ServerMaterial { share: read_share(reader, ring, elements)?, input, own, sealed })
     }
 
-    /// Online: receives the client's encrypted share and its square, sends the masked result; returns the server's share of
-    /// it.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerMaterial,
-    ) -> Result<Share, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, _: &Inputs) -> Result<Value> {
         let parameters = self.exchange.parameters();
         let mut inputs = Vec::with_capacity(material.own.len());
         for (factor, _) in &material.own {
@@ -176,19 +173,6 @@ impl ServerSquare {
             Map::Linear(map) => map.apply(&FirstHalfSlots::new(parameters, &map.permutations), &inputs)?,
         };
         material.sealed.send(channel, outputs.into_iter().map(Ok))?;
-        Ok(material.share)
-    }
-
-    /// `2 s` and `s^2` in the slots of every ciphertext.
-    fn own(&self, share: &Share) -> Result<Vec<(Multiplier, Plaintext)>, ProtocolError> {
-        let layout = match &self.map {
-            Map::Identity(layout) => layout,
-            Map::Linear(map) => &map.layout,
-        };
-        let encoder = self.exchange.encoder();
-        let doubled = layout.pack(&share.add(share)?)?;
-        let squares = layout.pack(&squared(share, self.prime)?)?;
-        let pairs = doubled.iter().zip(&squares);
-        pairs.map(|(doubled, square)| Ok((encoder.multiplier(doubled)?, encoder.encode(square)?))).collect()
+        Ok(Value::Shared(material.share))
     }
 }

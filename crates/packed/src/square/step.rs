@@ -4,15 +4,12 @@ use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Inputs, Known, LayerWeights, Memory,
-    ModelParts, Needs, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WeightForm,
-    Work, limb,
+    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory, ModelParts,
+    Needs, Result, Samples, Server, Sets, Spec, StepCost, ValueType, WeightForm, Work, limb,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
-use super::{ClientSquare, ServerMaterial, ServerSquare, Target};
-use crate::OfSet;
+use super::{ClientSquare, ServerSquare, Target};
 use crate::exchange::{halves, sealing};
 use crate::gazelle::packing::Packing;
 use crate::gazelle::{self, Kernel};
@@ -153,12 +150,11 @@ impl Built for BuiltSquare {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        let layer = ClientSquare::new(&self.target, &self.parameters, self.prime)?;
-        Ok(Box::new(OfSet { set: self.set, layer }))
+        Ok(Box::new(ClientSquare::new(&self.target, &self.parameters, self.prime)?))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let Self { set, parameters, target, prime, form, .. } = *self;
+        let Self { parameters, target, prime, form, .. } = *self;
         let layer = match target {
             Target::Shares(values) => ServerSquare::new(values, &parameters, prime)?,
             Target::Layer(packing) => {
@@ -173,40 +169,6 @@ impl Built for BuiltSquare {
                 )?
             }
         };
-        Ok(Box::new(OfSet { set, layer }))
-    }
-}
-
-impl Step<Server> for OfSet<ServerSquare> {
-    type Request = ();
-    type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        known: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
-        let keys = server.keys.get(self.set)?;
-        let material = self.layer.offline(channel, keys, known.share()?, &mut server.rng)?;
-        let share = material.share().clone();
-        Ok((material, Some(Value::Shared(share))))
-    }
-
-    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
-        material.encode(writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
-        self.layer.decode(reader)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, material: ServerMaterial, _: &Inputs) -> Result<Value> {
-        self.layer.online(channel, material).map(Value::Shared)
+        Ok(Box::new(layer))
     }
 }

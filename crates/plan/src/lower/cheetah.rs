@@ -7,6 +7,7 @@ use lanner_protocol::Protocol;
 use lanner_step::{Convolution, Spec};
 use lanner_transfers::{RingActivation, RingSquare, Rounding};
 
+use super::guards::DROPPED;
 use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;
 use crate::mode::{Between, Inexact, Mode};
@@ -46,6 +47,9 @@ impl Planner<'_> {
 
     /// How exact a node's layer is in ciphertexts, by the guards that are known.
     pub(super) fn accuracy(&self, index: usize) -> Accuracy {
+        if self.guards.drops(index + 1) {
+            return Accuracy::Guarded(DROPPED);
+        }
         match (self.guards.of(index + 1), self.choices.mode.rounding()) {
             (0, Rounding::Faithful) if !self.in_result[index + 1] => Accuracy::OffByOne,
             (0, _) => Accuracy::Exact,

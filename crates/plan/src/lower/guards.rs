@@ -3,7 +3,7 @@
 //! A coefficient-encoded layer, or product of matrices, gives `2^g m` or `2^g m + 1` for far less than it takes to give `m` itself, and a rescale, which drops low
 //! bits, drops `g` more for next to nothing. So does what tells the result: a circuit does not see them, and transfers drop them of scores that
 //! are opened. So a layer is guarded where each way from it to a rescale or to the result goes through sums and movements alone. They add up
-//! what is below `2^g`, which must stay there.
+//! what is below `2^g`, which must stay there. Elsewhere a layer is exact, or guarded by a bit that a step of transfers drops right behind, whichever is cheaper.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,14 @@ use crate::mode::{Between, Kind, Rings};
 pub(super) struct Guards {
     /// For each value, the bits below its own that its sharing has.
     bits: Vec<u32>,
-    /// For each value that a guarded layer or product makes, its parameter set.
-    sets: BTreeMap<usize, ParameterSet>,
+    /// For each value that a guarded layer or product makes, its parameter set and its price.
+    sets: BTreeMap<usize, Form>,
+    /// The values among them whose guard is dropped before anything else reads them.
+    dropped: BTreeSet<usize>,
 }
+
+/// A parameter set, and roughly the nanoseconds of a prediction that a layer takes in it.
+pub(super) type Form = (ParameterSet, usize);
 
 impl Guards {
     /// The bits of guard of a value.
@@ -30,9 +35,30 @@ impl Guards {
         self.bits.get(value).copied().unwrap_or_default()
     }
 
+    /// Whether the layer that makes a value is guarded, and the guard is dropped right behind.
+    pub(super) fn drops(&self, value: usize) -> bool {
+        self.dropped.contains(&value)
+    }
+
+    /// Guards the layer that makes a value, and drops the guard right behind.
+    pub(super) fn drop_behind(&mut self, value: usize, form: Form) {
+        self.sets.insert(value, form);
+        self.dropped.insert(value);
+    }
+
+    /// The guarded layers and products, by the values that they make.
+    pub(super) fn forms(&self) -> Vec<(usize, Form)> {
+        self.sets.iter().map(|(value, form)| (*value, *form)).collect()
+    }
+
+    /// Has the guarded layer that makes a value take another form.
+    pub(super) fn take(&mut self, value: usize, form: Form) {
+        self.sets.insert(value, form);
+    }
+
     /// The parameter set of the guarded layer or product that makes a value.
     pub(super) fn set(&self, value: usize) -> Option<ParameterSet> {
-        self.sets.get(&value).copied()
+        self.sets.get(&value).map(|(set, _)| *set)
     }
 }
 
@@ -40,7 +66,7 @@ impl Planner<'_> {
     /// The guards of a network, those of its result only if asked for.
     pub(super) fn find_guards(&self, of_result: bool) -> Result<Guards, PlanError> {
         let nodes = self.network.nodes();
-        let mut guards = Guards { bits: vec![0; nodes.len() + 1], sets: BTreeMap::new() };
+        let mut guards = Guards { bits: vec![0; nodes.len() + 1], ..Guards::default() };
         if self.choices.mode.design().rings != Rings::PowersOfTwo {
             return Ok(guards);
         }
@@ -55,7 +81,16 @@ impl Planner<'_> {
                 }
             }
         }
+        let exact = if of_result { self.droppable(&guards) } else { Vec::new() };
+        self.choose_forms(&mut guards, &exact)?;
         Ok(guards)
+    }
+
+    /// A layer for all samples, and the bits of its ring.
+    pub(super) fn stacked(&self, node: &FixedNode) -> Result<(Stacked, u32), PlanError> {
+        let shape = convolution(node, self.network.shape(node.inputs[0]))?;
+        let all = Stacked::new(&shape, self.choices.samples).map_err(|error| layer(node, error))?;
+        Ok((all, node.accumulator.bits()))
     }
 
     /// For each value, whether all that is made of it goes through a rescale, with nothing but sums and movements before, or through what tells
@@ -129,22 +164,20 @@ impl Planner<'_> {
     }
 
     /// The parameter set of each layer or product that makes one of these values, with room for so many bits of guard; none if one has no such set.
-    fn sets_of(&self, values: &[usize], guard: u32) -> Result<Option<Vec<(usize, ParameterSet)>>, PlanError> {
+    fn sets_of(&self, values: &[usize], guard: u32) -> Result<Option<Vec<(usize, Form)>>, PlanError> {
         let mut sets = Vec::new();
         for value in values {
             let node = &self.network.nodes()[value - 1];
             if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
-                let shape = convolution(node, self.network.shape(node.inputs[0]))?;
-                let (bits, accuracy) = (node.accumulator.bits(), Accuracy::Guarded(guard));
-                let all = Stacked::new(&shape, self.choices.samples);
-                let all = all.map_err(|error| layer(node, error))?;
-                let Ok((set, _)) = Scheme::cheapest(&all, bits, accuracy, &self.sets) else {
+                let (all, bits) = self.stacked(node)?;
+                let Ok((set, scheme)) = Scheme::cheapest(&all, bits, Accuracy::Guarded(guard), &self.sets)
+                else {
                     return Ok(None);
                 };
-                sets.push((*value, set));
+                sets.push((*value, (set, scheme.price())));
             } else if matches!(node.op, FixedOp::MatrixProduct { .. }) {
                 let Some((set, _)) = self.encrypted_matrices(node, guard)? else { return Ok(None) };
-                sets.push((*value, set));
+                sets.push((*value, (set, 0)));
             }
         }
         Ok(Some(sets))
@@ -172,6 +205,9 @@ fn groups(nodes: &[FixedNode], errors: &[u64]) -> Vec<(Vec<usize>, u64)> {
     groups.retain(|(values, _)| !values.is_empty());
     groups
 }
+
+/// The bits of guard of layers whose guard is dropped right behind.
+pub(super) const DROPPED: u32 = 1;
 
 /// The most bits of guard: each is compared once more where it is dropped.
 const MOST_BITS: u32 = 4;

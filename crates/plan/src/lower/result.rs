@@ -77,15 +77,11 @@ impl Planner<'_> {
         let transfers = RingSoftmax { classes, digits, scale, bits: bits - guard };
         // A ring without room is the circuit's.
         let Ok(built) = transfers.build(&self.sets) else { return Ok(None) };
-        let price = |built: Box<dyn Built>| -> Result<u64, ProtocolError> {
-            let StepCost { offline, online } = built.cost(&mut CotSupply::new(transfer_sets([0; 2])))?;
-            let both = offline.request.then(offline.answer).then(online);
-            Ok(both.bytes() + ROUND * online.rounds())
-        };
         let node = &self.network.nodes()[self.network.nodes().len() - 1];
-        let garbled = circuit.build(&self.sets).and_then(price).map_err(|error| layer(node, error))?;
-        let sent = price(built).map_err(|error| layer(node, error))?;
-        Ok((sent < garbled).then_some(transfers))
+        let garbled =
+            circuit.build(&self.sets).and_then(|built| sent(&*built)).map_err(|error| layer(node, error))?;
+        let by_transfers = sent(&*built).map_err(|error| layer(node, error))?;
+        Ok((by_transfers < garbled).then_some(transfers))
     }
 
     /// A sharing without the bits of guard of the result, which is made so that it may be opened: what is below it tells of noise.
@@ -115,6 +111,13 @@ pub(super) fn only_choices_take_transfers(plan: &Plan, built: &BuiltPlan) -> Res
         }
     }
     Ok(chosen)
+}
+
+/// The bytes that a step sends in both phases, and those that its rounds count as.
+pub(super) fn sent(built: &dyn Built) -> Result<u64, ProtocolError> {
+    let StepCost { offline, online } = built.cost(&mut CotSupply::new(transfer_sets([0; 2])))?;
+    let both = offline.request.then(offline.answer).then(online);
+    Ok(both.bytes() + ROUND * online.rounds())
 }
 
 /// What set-up and one prediction send.

@@ -1,13 +1,13 @@
 //! Layers over BFV equal their ideal twin, and send what was foretold.
 
-use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
+use lanner_bfv::{ParameterSet, Parameters};
 use lanner_packed::falcon::{
     ClientLayer, Packing, ServerLayer, Variant, cheapest, offline_cost, online_cost,
 };
 use lanner_primitives::{Ring, Share};
-use lanner_step::{Convolution, Sets, keys_cost, receive_keys, send_keys};
+use lanner_step::{Convolution, Sets, Step};
 
-use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
+use crate::common::{Party, Session, bytes, edge_share, ideal, inputs, rng, signed, split, unknown};
 use crate::falcon::clear::convolution;
 
 const P: u64 = 1_032_193;
@@ -15,29 +15,16 @@ const PRIMES: [u64; 4] = [P, 33_538_049, 1_073_692_673, 137_438_822_401];
 /// Products in a sum that set A2 has room to hide modulo [`P`].
 pub const MOST_TERMS: usize = 254;
 
-/// A key pair, sent as in set-up.
-pub fn keys(parameters: &Parameters) -> (SecretKey, PublicKey) {
-    let (mut at_client, mut at_server) = Party::pair();
-    let secret = send_keys(&mut at_client, parameters, &[], &mut rng(200)).unwrap();
-    assert_eq!(bytes(&at_client), keys_cost(parameters, &[]).unwrap().client_bytes());
-    (secret, receive_keys(&mut at_server, parameters, &[]).unwrap().public)
-}
-
-/// Bytes that a party sent, with frames.
-fn bytes(party: &Party) -> u64 {
-    party.sent.iter().map(|(_, payload)| payload.len() as u64 + 6).sum()
-}
-
 /// Runs a layer on given shares; returns the client's share of the output and the server's, and the channels.
 pub fn layer(
     packing: &Packing,
     parameters: &Parameters,
-    keys: &(SecretKey, PublicKey),
+    session: &mut Session,
     operands: (&[i64], &[i64]),
     shares: (&Share, &Share),
 ) -> (Share, Share, (Party, Party)) {
-    let known = run_layer(packing, parameters, keys, operands, shares, Some(shares.1));
-    let later = run_layer(packing, parameters, keys, operands, shares, None);
+    let known = run_layer(packing, parameters, session, operands, shares, true);
+    let later = run_layer(packing, parameters, session, operands, shares, false);
     let sent = |outcome: &(Share, Share, (Party, Party))| {
         let (client, server) = &outcome.2;
         (client.sent.clone(), server.sent.clone())
@@ -46,33 +33,19 @@ pub fn layer(
     known
 }
 
-/// As [`layer`]; the server's share is `ahead` of time or, if that is none, known online.
+/// As [`layer`]; the server knows its share ahead of time or not.
 fn run_layer(
     packing: &Packing,
     parameters: &Parameters,
-    keys: &(SecretKey, PublicKey),
+    session: &mut Session,
     operands: (&[i64], &[i64]),
     shares: (&Share, &Share),
-    ahead: Option<&Share>,
+    is_known: bool,
 ) -> (Share, Share, (Party, Party)) {
     let client = ClientLayer::new(packing, parameters).unwrap();
     let server = ServerLayer::new(packing, parameters, operands.0, operands.1).unwrap();
     let mut channels = Party::pair();
-    let (c, s) = run(
-        &mut channels,
-        |channel| {
-            let request = client.request(channel, &keys.0, &mut rng(1)).unwrap();
-            let material = client.receive(channel, &keys.0, request).unwrap();
-            client.online(channel, material, shares.0).unwrap()
-        },
-        |channel| {
-            let material = server.offline(channel, &keys.1, ahead, &mut rng(2)).unwrap();
-            let known = material.share().clone();
-            let share = server.online(channel, material, shares.1).unwrap();
-            assert!(known.values() == share.values(), "the server's share is known ahead of time");
-            share
-        },
-    );
+    let (c, s) = session.run(&mut channels, (&client, &server), shares, [1, 2], is_known);
     (c, s, channels)
 }
 
@@ -85,8 +58,8 @@ fn check(packing: &Packing, parameters: &Parameters) {
     let secrets = signed(shape.inputs(), (prime as i64 - 1) / 2, &mut rng);
     let server = edge_share(ring, secrets.len(), &mut rng);
     let client = split(ring, &secrets, &server);
-    let keys = keys(parameters);
-    let (c, s, channels) = layer(packing, parameters, &keys, (&weights, &bias), (&client, &server));
+    let mut session = Session::of(parameters.set().unwrap(), []);
+    let (c, s, channels) = layer(packing, parameters, &mut session, (&weights, &bias), (&client, &server));
     let truth = ideal::linear(shape, &weights, &bias, (&client, &server), &mut rng);
     assert_eq!(c.len(), shape.outputs().unwrap());
     assert!(
@@ -96,7 +69,10 @@ fn check(packing: &Packing, parameters: &Parameters) {
     );
     let offline = offline_cost(packing, parameters).unwrap();
     let cost = offline.request.then(offline.answer).then(online_cost(packing, parameters).unwrap());
-    assert_eq!([bytes(&channels.0), bytes(&channels.1)], [cost.client_bytes(), cost.server_bytes()]);
+    assert_eq!(
+        [bytes(&channels.0.sent), bytes(&channels.1.sent)],
+        [cost.client_bytes(), cost.server_bytes()]
+    );
     assert_eq!(cost.rounds(), 2);
 }
 
@@ -181,15 +157,15 @@ fn a_layer_that_does_not_fit_is_refused() {
     assert!(ServerLayer::new(&packing, a2, &vec![0; shape.weights()], &[0]).is_err());
     // A share of another ring.
     let packing = Packing::new(&Convolution::fully_connected(4, 4), P, 8192, Variant::Literal).unwrap();
-    let (client, keys) = (ClientLayer::new(&packing, a2).unwrap(), keys(a2));
+    let client = ClientLayer::new(&packing, a2).unwrap();
     let server = ServerLayer::new(&packing, a2, &[1; 16], &[0; 4]).unwrap();
+    let Session { client: mut at_home, server: mut serving, .. } = Session::of(ParameterSet::A2, []);
     let (mut at_client, mut at_server) = Party::pair();
-    let request = client.request(&mut at_client, &keys.0, &mut rng(1)).unwrap();
-    let other = Share::zero(Ring::Prime(PRIMES[1]), 4);
-    assert!(server.offline(&mut at_server, &keys.1, Some(&other), &mut rng(2)).is_err());
-    drop(request);
-    let request = client.request(&mut at_client, &keys.0, &mut rng(1)).unwrap();
-    server.offline(&mut at_server, &keys.1, None, &mut rng(2)).unwrap();
-    let material = client.receive(&mut at_client, &keys.0, request).unwrap();
+    drop(client.request(&mut at_client, &mut at_home).unwrap());
+    let other = inputs(&[&Share::zero(Ring::Prime(PRIMES[1]), 4)]);
+    assert!(server.prepare(&mut at_server, &mut serving, (), &other).is_err());
+    let request = client.request(&mut at_client, &mut at_home).unwrap();
+    server.prepare(&mut at_server, &mut serving, (), &unknown(1)).unwrap();
+    let (material, _) = client.prepare(&mut at_client, &mut at_home, request, &unknown(1)).unwrap();
     assert!(client.online(&mut at_client, material, &other).is_err());
 }

@@ -10,9 +10,9 @@ use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Encode;
 use rand_core::Rng;
 
-use crate::common::{Party, rng};
+use crate::common::{Party, Session, rng};
 use crate::falcon::clear::{convolution, multipliers};
-use crate::falcon::encrypted::{MOST_TERMS, keys, layer};
+use crate::falcon::encrypted::{MOST_TERMS, layer};
 
 const P: u64 = 1_032_193;
 const BINS: usize = 64;
@@ -38,7 +38,7 @@ fn transcripts_are_alike_and_every_slot_is_uniform_whatever_the_weights() {
     let sets = Sets::new().unwrap();
     let parameters = sets.get(ParameterSet::A2).unwrap();
     let encoder = SlotEncoder::new(parameters, P).unwrap();
-    let keys = keys(parameters);
+    let mut session = Session::of(ParameterSet::A2, []);
     for packing in packings() {
         let shape = packing.shape();
         let mut transcripts = Vec::new();
@@ -46,12 +46,13 @@ fn transcripts_are_alike_and_every_slot_is_uniform_whatever_the_weights() {
             let (weights, bias) = (vec![weight; shape.weights()], vec![0; shape.outputs().unwrap()]);
             let share = Share::embed(Ring::Prime(P), &vec![input; shape.inputs()]);
             let nothing = Share::zero(Ring::Prime(P), shape.inputs());
-            let (_, _, channels) = layer(&packing, parameters, &keys, (&weights, &bias), (&share, &nothing));
+            let (_, _, channels) =
+                layer(&packing, parameters, &mut session, (&weights, &bias), (&share, &nothing));
             let mut slots = Vec::new();
             for (first, second) in channels.1.sent_of(0x41).into_iter().zip(channels.1.sent_of(0x43)) {
                 let second = SealedC1::from_bytes(encoder.modulus(), second).unwrap();
                 let first = SealedC0::from_bytes(encoder.modulus(), first).unwrap();
-                let message = keys.0.prepare_decryption(second).unwrap().decrypt(&first).unwrap();
+                let message = session.secret().prepare_decryption(second).unwrap().decrypt(&first).unwrap();
                 slots.push(encoder.decode(&message).unwrap());
             }
             assert_eq!(slots.len(), packing.ciphertexts()[1]);
@@ -124,8 +125,9 @@ impl Attack {
         let scheme = EncryptedProducts { parameters };
         let output: Ciphertext = evaluate(&scheme, &self.packing, &factors, &inputs).next().unwrap().unwrap();
         let noise = output_noise(&self.packing, parameters);
-        let (_, public) = keys(parameters);
-        let blinding = Blinding::prepare(encoder.modulus(), &public, noise, &mut rng(7)).unwrap();
+        let session = Session::of(ParameterSet::A2, []);
+        let public = &session.keys().public;
+        let blinding = Blinding::prepare(encoder.modulus(), public, noise, &mut rng(7)).unwrap();
         let mask = encoder.encode(&vec![0; 8192]).unwrap();
         let blinding = blinding.broken(Defect::NoEncryptionOfZero);
         Sealing::new(&output, blinding, &mask).unwrap().0.to_bytes()
@@ -143,8 +145,13 @@ fn weights_are_found_from_c1_without_the_encryption_of_zero_and_not_with_it() {
         candidates.iter().filter(explains).copied().collect()
     };
     let share = Share::zero(Ring::Prime(P), 2);
-    let (_, _, channels) =
-        layer(&attack.packing, parameters, &keys(parameters), (&weights, &[0]), (&share, &share));
+    let (_, _, channels) = layer(
+        &attack.packing,
+        parameters,
+        &mut Session::of(ParameterSet::A2, []),
+        (&weights, &[0]),
+        (&share, &share),
+    );
     let (seed, second) = (channels.0.sent_of(0x42)[0], channels.1.sent_of(0x43)[0]);
     let broken = attack.c1(&weights, seed);
     assert_eq!(explanations(seed, &broken), [weights], "the attack works on the broken server");
@@ -159,7 +166,7 @@ fn measured_noise_of_the_largest_weights_is_below_its_bound() {
         let parameters = sets.get(set).unwrap();
         let degree = parameters.degree();
         let encoder = SlotEncoder::new(parameters, P).unwrap();
-        let (secret, _) = keys(parameters);
+        let session = Session::of(set, []);
         let shape = Convolution::fully_connected(degree * terms, 1);
         let packing = Packing::new(&shape, P, degree, Variant::Folded { copies: 1 }).unwrap();
         assert_eq!(packing.terms(), terms);
@@ -171,14 +178,14 @@ fn measured_noise_of_the_largest_weights_is_below_its_bound() {
         let message = encoder.encode(Share::random(Ring::Prime(P), degree, &mut rng).values()).unwrap();
         let evaluator = lanner_bfv::Evaluator::new(parameters);
         let mut encrypt = |_| {
-            let fresh = secret.encrypt(&message, &mut rng).unwrap().expand();
+            let fresh = session.secret().encrypt(&message, &mut rng).unwrap().expand();
             evaluator.add_plain(&fresh, &message).unwrap()
         };
         let inputs: Vec<Ciphertext> = (0..terms).map(&mut encrypt).collect();
         let scheme = EncryptedProducts { parameters };
         let output = evaluate(&scheme, &packing, &factors, &inputs).next().unwrap().unwrap();
         let bound = output_noise(&packing, parameters);
-        let measured = secret.noise_bits(&output, encoder.modulus()).unwrap();
+        let measured = session.secret().noise_bits(&output, encoder.modulus()).unwrap();
         let limit = bound.infinity(degree).log2();
         assert!(output.noise().deviation() <= bound.deviation() * (1.0 + 1e-9));
         assert!(measured < limit, "{measured} bits, bound {limit}");

@@ -1,16 +1,17 @@
 //! Linear layers: keys, ciphertexts and what comes back. What its key opens is in `phases`.
 
-use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
+use lanner_bfv::{ParameterSet, Parameters};
 use lanner_coefficient::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_coefficient::delphi;
 use lanner_packed::gazelle;
 use lanner_packed::gazelle::packing::Packing;
-use lanner_primitives::{Prg, Ring};
-use lanner_step::{Convolution, Sets, galois_element, receive_keys, send_keys};
+use lanner_primitives::{Ring, Share};
+use lanner_step::{Client, Convolution, Server, SetUp, Sets, Step};
 use lanner_testkit::{Domain, Domains, Transcript};
 
-use crate::common::{Party as End, rng, run};
-use crate::transcripts::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+use crate::common::{Party as End, inputs, keys_alone, rng, run, unknown};
+use crate::matrices;
+use crate::transcripts::{EXTREMES, Edge, Shares, check_masks, check_uniform, kinds, transcript};
 
 const P: u64 = 1_032_193;
 /// Few ciphertexts: keys are large enough.
@@ -21,87 +22,72 @@ fn shape() -> Convolution {
     Convolution::fully_connected(INPUTS, OUTPUTS)
 }
 
-/// A session of a layer by coefficients, with what each party does behind the keys.
-fn by_coefficients(
+/// A session of a layer on both parties' shares.
+fn session(
     number: u8,
-    client: impl FnOnce(&mut End, &SecretKey, &mut Prg) + Send,
-    server: impl FnOnce(&mut End, &PublicKey, &mut Prg) + Send,
+    set_up: &SetUp,
+    (client, server): (impl Step<Client>, impl Step<Server>),
+    shares: Shares,
+    ring: Ring,
 ) -> Transcript {
-    let parameters = scheme().parameters().clone();
     let mut channels = End::pair();
     run(
         &mut channels,
         |channel| {
-            let rng = &mut rng(2 * number);
-            let key = send_keys(channel, &parameters, &[], rng).unwrap();
-            client(channel, &key, rng);
+            let mut state = Client::set_up(channel, set_up, rng(2 * number)).unwrap();
+            let request = client.request(channel, &mut state).unwrap();
+            let (material, _) = client.prepare(channel, &mut state, request, &unknown(1)).unwrap();
+            client.online(channel, material, &inputs(&[&shares.client.share(ring, INPUTS)])).unwrap();
         },
         |channel| {
-            let key = receive_keys(channel, &parameters, &[]).unwrap().public;
-            server(channel, &key, &mut rng(2 * number + 1));
+            let mut state = Server::set_up(channel, set_up, rng(2 * number + 1)).unwrap();
+            let request = server.request(channel, &mut state).unwrap();
+            let (material, _) = server.prepare(channel, &mut state, request, &unknown(1)).unwrap();
+            server.online(channel, material, &inputs(&[&shares.server.share(ring, INPUTS)])).unwrap();
         },
     );
     transcript(&channels)
 }
 
-/// By coefficients, with the largest weights, of the layers of a protocol.
-macro_rules! layers {
-    ($protocol:ident, $number:expr, $shares:expr) => {{
-        let ring = Ring::Pow2(BITS);
-        let client = $protocol::ClientLayer::new(scheme()).unwrap();
-        let server = $protocol::ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
-        by_coefficients(
-            $number,
-            |channel, key, rng| {
-                let request = client.request(channel, key, rng).unwrap();
-                let material = client.receive(channel, key, request).unwrap();
-                client.online(channel, material, &$shares.client.share(ring, INPUTS)).unwrap();
-            },
-            |channel, key, rng| {
-                let material = server.prepare(channel, key, rng).unwrap();
-                server.online(channel, material, &$shares.server.share(ring, INPUTS)).unwrap();
-            },
-        )
-    }};
-}
+/// The largest weights of a layer by coefficients.
+const LARGEST: [i64; INPUTS * OUTPUTS] = [2047; INPUTS * OUTPUTS];
 
 /// By coefficients.
 fn coefficients(number: u8, shares: Shares) -> Transcript {
-    layers!(cheetah, number, shares)
+    let server = cheetah::ServerLayer::new(scheme(), &LARGEST, &[0; OUTPUTS]).unwrap();
+    let layers = (cheetah::ClientLayer::new(scheme()).unwrap(), server);
+    session(number, &keys_alone(ParameterSet::A1, []), layers, shares, Ring::Pow2(BITS))
 }
 
 /// By coefficients ahead of time, and in the clear on a difference.
 pub fn split(number: u8, shares: Shares) -> Transcript {
-    layers!(delphi, number, shares)
+    let server = delphi::ServerLayer::new(scheme(), &LARGEST, &[0; OUTPUTS]).unwrap();
+    let layers = (delphi::ClientLayer::new(scheme()).unwrap(), server);
+    session(number, &keys_alone(ParameterSet::A1, []), layers, shares, Ring::Pow2(BITS))
 }
 
 /// By rotations, with the largest weights.
 fn rotations(number: u8, shares: Shares) -> Transcript {
-    let (ring, parameters) = (Ring::Prime(P), gazelle::parameters().unwrap());
+    let parameters = gazelle::parameters().unwrap();
     let packing = Packing::new(&shape(), parameters.degree(), 1).unwrap();
-    let element = |rotation| galois_element(rotation, parameters.degree()).unwrap().into();
-    let elements: Vec<_> = packing.keys().into_iter().map(element).collect();
+    let set_up = keys_alone(ParameterSet::B, [&packing]);
     let client = gazelle::ClientLayer::new(&packing, &parameters, P).unwrap();
     let weights = vec![(P as i64 - 1) / 2; INPUTS * OUTPUTS];
     let server = gazelle::ServerLayer::new(packing, &parameters, P, &weights, &[0; OUTPUTS]).unwrap();
-    let mut channels = End::pair();
-    run(
-        &mut channels,
-        |channel| {
-            let rng = &mut rng(2 * number);
-            let key = send_keys(channel, &parameters, &elements, rng).unwrap();
-            let request = client.request(channel, &key, rng).unwrap();
-            let material = client.receive(channel, &key, request).unwrap();
-            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
-        },
-        |channel| {
-            let keys = receive_keys(channel, &parameters, &elements).unwrap();
-            let material = server.offline(channel, &keys, &mut rng(2 * number + 1)).unwrap();
-            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
-        },
-    );
-    transcript(&channels)
+    session(number, &set_up, (client, server), shares, Ring::Prime(P))
 }
+
+/// The product of two shared matrices.
+fn products(number: u8, shares: Shares) -> Transcript {
+    let spec = matrices::product([1, ROWS, ROWS, ROWS], BITS, 1);
+    let of = |edge: Edge| [ROWS * ROWS; 2].map(|len| edge.share(Ring::Pow2(BITS), len));
+    let (client, server) = (of(shares.client), of(shares.server));
+    let (_, channels, _) = matrices::session(&spec, [&client, &server], [2 * number, 2 * number + 1]);
+    transcript(&channels.into())
+}
+
+/// Rows and columns of square matrices.
+const ROWS: usize = 12;
 
 const BITS: u32 = 24;
 
@@ -146,6 +132,26 @@ fn layers_by_coefficients_are_uniform_whatever_the_shares() {
 fn layers_that_are_encrypted_ahead_are_uniform_whatever_the_shares() {
     check_uniform(split, &of_coefficients(), &EXTREMES);
     check_masks(split, &of_coefficients(), &[("client", 0x44)]);
+}
+
+#[test]
+fn products_of_matrices_are_uniform_whatever_the_shares() {
+    let spec = matrices::product([1, ROWS, ROWS, ROWS], BITS, 1);
+    let parameters = spec.set.parameters().unwrap();
+    let zeros = [ROWS * ROWS; 2].map(|len| Share::zero(Ring::Pow2(BITS), len));
+    let (_, [client, server], _) = matrices::session(&spec, [&zeros, &zeros], [0, 1]);
+    // What is sent of a whole half, and of an answer's first, tells the bits of a coefficient.
+    let width = |message: &[u8], values: usize| kinds::bits(&[8 * message.len() / values]);
+    let whole = client.sent_of(0x40).into_iter().max_by_key(|half| half.len()).unwrap();
+    let mut domains: Domains =
+        kinds::of_linear(parameters.degree(), &moduli(&parameters), kinds::bits(&[]), &kinds::bits(&[]), 8);
+    domains.extend([
+        (0x40, width(whole, parameters.degree())),
+        (0x41, width(server.sent_of(0x41)[0], ROWS * ROWS)),
+        (0x43, width(server.sent_of(0x43)[0], parameters.degree())),
+    ]);
+    check_uniform(products, &domains, &EXTREMES);
+    check_masks(products, &domains, &[("client", 0x40)]);
 }
 
 #[test]

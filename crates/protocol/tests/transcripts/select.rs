@@ -1,15 +1,12 @@
 //! Layers that pick elements, before the input is known and when it is.
 
-use std::rc::Rc;
-
 use lanner_primitives::Ring;
-use lanner_step::{
-    Client, Inputs, ModelParts, ProtocolError, Samples, Server, SetUp, Sets, Shared, Spec, Value, Weights,
-};
+use lanner_step::{Client, Samples, Server, SetUp, Sets, Spec};
 use lanner_testkit::Transcript;
 use lanner_transfers::{RingSelect, SelectAhead};
 
-use crate::common::{Party as End, rng, run};
+use crate::common::laws::Model;
+use crate::common::{Party as End, inputs, rng, run, unknown};
 use crate::transcripts::{OPPOSITES, Shares, check_masks, check_uniform, kinds, transcript};
 
 /// Numbers without an element among those of four bits; outputs whose messages no byte is padded in.
@@ -17,31 +14,12 @@ const INPUTS: usize = 12;
 const OUTPUTS: usize = 256;
 const BITS: usize = 24;
 
-/// Rows that all pick the last element.
-struct Picks {
-    weights: Vec<i64>,
-    shared: Shared,
-}
-
-impl ModelParts for Picks {
-    fn weights(&self, _: &str, _: usize) -> Result<Weights<'_>, ProtocolError> {
-        Ok(Weights { weight: &self.weights, bias: vec![0; OUTPUTS] })
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongInput("a layer's sources"))
-    }
-}
-
 /// Both layers in one session.
 fn session(number: u8, shares: Shares) -> Transcript {
     let sets = Sets::new().unwrap();
+    // Rows that all pick the last element.
     let row = |_| (0..INPUTS).map(|i| i64::from(i + 1 == INPUTS));
-    let model = Picks { weights: (0..OUTPUTS).flat_map(row).collect(), shared: Shared::default() };
+    let model = Model::new((0..OUTPUTS).flat_map(row).collect(), vec![0; OUTPUTS]);
     let spec = RingSelect { elements: INPUTS, outputs: OUTPUTS, bits: BITS as u32, samples: Samples::ONE };
     let ahead = SelectAhead(spec.clone());
     let ring = Ring::Pow2(spec.bits);
@@ -51,8 +29,6 @@ fn session(number: u8, shares: Shares) -> Transcript {
     let set_up = SetUp::of(&needs, transfers, &sets).unwrap();
     let of_client = built().map(|built| built.client("layer", &model).unwrap());
     let of_server = built().map(|built| built.server("layer", &model).unwrap());
-    let nothing = || Inputs::new(vec![None]);
-    let input = |share| Inputs::new(vec![Some(Rc::new(Value::Shared(share)))]);
     let mut channels = End::pair();
     run(
         &mut channels,
@@ -60,16 +36,16 @@ fn session(number: u8, shares: Shares) -> Transcript {
             let mut client = Client::set_up(end, &set_up, rng(90 + 2 * number)).unwrap();
             for step in &of_client {
                 let request = step.request(end, &mut client).unwrap();
-                let (material, _) = step.prepare(end, &mut client, request, &nothing()).unwrap();
-                step.online(end, material, &input(shares.client.share(ring, INPUTS))).unwrap();
+                let (material, _) = step.prepare(end, &mut client, request, &unknown(1)).unwrap();
+                step.online(end, material, &inputs(&[&shares.client.share(ring, INPUTS)])).unwrap();
             }
         },
         |end| {
             let mut server = Server::set_up(end, &set_up, rng(91 + 2 * number)).unwrap();
             for step in &of_server {
                 let request = step.request(end, &mut server).unwrap();
-                let (material, _) = step.prepare(end, &mut server, request, &nothing()).unwrap();
-                step.online(end, material, &input(shares.server.share(ring, INPUTS))).unwrap();
+                let (material, _) = step.prepare(end, &mut server, request, &unknown(1)).unwrap();
+                step.online(end, material, &inputs(&[&shares.server.share(ring, INPUTS)])).unwrap();
             }
         },
     );

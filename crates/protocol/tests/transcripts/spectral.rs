@@ -5,12 +5,10 @@ use std::sync::Arc;
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::Share;
 use lanner_spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search};
-use lanner_step::{
-    Built, Client, Convolution, Inputs, ModelParts, ProtocolError, Samples, Server, SetUp, Sets, Shared,
-    Spec, Value, Weights,
-};
+use lanner_step::{Built, Client, Convolution, Inputs, Samples, Server, SetUp, Sets, Spec, Value};
 use lanner_testkit::{Domain, Domains, Transcript};
 
+use crate::common::laws::Model;
 use crate::common::{Party as End, rng, run};
 use crate::transcripts::{EXTREMES, Shares, check_uniform, transcript};
 
@@ -19,23 +17,6 @@ const SET: ParameterSet = ParameterSet::L;
 const LIMBS: usize = 3;
 const INPUTS: usize = 2;
 const OUTPUTS: usize = 2;
-
-/// The largest weights.
-struct Largest(Shared, Vec<i64>);
-
-impl ModelParts for Largest {
-    fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
-        Ok(Weights { weight: &self.1, bias: vec![0; outputs] })
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.0
-    }
-
-    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
-        Err(ProtocolError::WrongModel("it moves no elements"))
-    }
-}
 
 /// Request, layer and response.
 fn steps(sets: &Sets) -> [Box<dyn Built>; 3] {
@@ -63,7 +44,7 @@ pub fn session(number: u8, shares: Shares) -> Transcript {
     macro_rules! party {
         ($state:ident, $side:ident, $channel:expr, $seed:expr, $input:expr) => {{
             let mut state = $state::set_up($channel, &set_up, rng($seed)).unwrap();
-            let model = Largest(Shared::default(), vec![(PRIME as i64 - 1) / 2; INPUTS * OUTPUTS]);
+            let model = Model::new(vec![(PRIME as i64 - 1) / 2; INPUTS * OUTPUTS], vec![0; OUTPUTS]);
             let mut value = std::rc::Rc::new(Value::Shared($input));
             for step in steps(&sets) {
                 let step = step.$side("fc", &model).unwrap();

@@ -5,9 +5,10 @@ mod leaky_relu;
 mod relu;
 mod smooth;
 mod square;
+mod step;
 
 use lanner_graph::Op;
-use lanner_graph::elementwise::{Elementwise, Relu, Square};
+use lanner_graph::elementwise::{Elementwise, Relu, Square, Step};
 use lanner_network::{FixedOp, FunctionFit};
 
 use crate::fit::FitCache;
@@ -52,6 +53,7 @@ pub(crate) fn lowered(op: &Op) -> Option<&dyn Lowered> {
         Op::Function(op) => Some(op),
         Op::Ramp(op) => Some(op),
         Op::Square => Some(&Square),
+        Op::Step => Some(&Step),
         _ => None,
     }
 }

@@ -14,6 +14,8 @@ fn functions() -> Vec<Function> {
         Function::Tanh,
         Function::Erf,
         Function::Softsign,
+        Function::Sin,
+        Function::Cos,
         Function::Tail(Ramp::Gelu { approximate: false }),
         Function::Tail(Ramp::Gelu { approximate: true }),
         Function::Tail(Ramp::Swish { alpha: 1.0 }),

@@ -55,7 +55,7 @@ impl Source<'_> {
     }
 
     /// The unit that gives a value which may have any the bits that are wanted of it where its ways end.
-    fn free_unit(&self, structure: &Structure, value: usize) -> f64 {
+    pub(super) fn free_unit(&self, structure: &Structure, value: usize) -> f64 {
         let units = ends(self.items, structure, value).into_iter().map(|end| {
             let levels = self.levels(structure, end.value) * end.growth.sqrt();
             self.range(end.value).width() / (levels * end.unit)
@@ -110,10 +110,17 @@ impl Builder<'_> {
             activation_bits: self.source.options.activation_bits,
             seen: self.source.ends_of(item.inputs[0]),
             reach: [bound.low, bound.high].map(|end| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
-            unit: if operator.changes_ring() { self.unit(index + 1) } else { x.scale },
+            unit: match operator {
+                _ if operator.compares() => 1.0,
+                _ if operator.changes_ring() => self.unit(index + 1),
+                _ => x.scale,
+            },
             vanishes: self.structure.vanishes[index],
             functions: self.source.functions,
         };
+        if operator.compares() {
+            return self.add_comparison(index, operator.lower(&wanted), x);
+        }
         let spans = operator.spans(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
         if let Some(spans) = spans {
             return self.add_spans(index, x, spans);
@@ -124,6 +131,29 @@ impl Builder<'_> {
             placed = self.add_part(index, placed, part)?;
         }
         Ok(placed)
+    }
+
+    /// The operators of a comparison: all but the last, a rescale into the ring of what is made of it, are in the ring of what is compared.
+    fn add_comparison(
+        &mut self,
+        index: usize,
+        parts: Result<Vec<Part>, String>,
+        x: Placed,
+    ) -> Result<Placed, Stop> {
+        let item = &self.source.items[index];
+        let mut parts = parts.map_err(|attribute| self.unsupported(index, attribute))?;
+        let Some(Part { scale, .. }) = parts.pop() else { return Ok(x) };
+        let group = match x.value.checked_sub(1) {
+            Some(node) => self.nodes[node].group,
+            None => self.structure.group_behind(0),
+        };
+        let mut placed = x;
+        for Part { suffix, op, .. } in parts {
+            let (name, shape) = (format!("{}{suffix}", item.name), item.shape.clone());
+            let value = self.push(name, op, vec![placed.value], shape, group, x.scale, UNBOUNDED)?;
+            placed = Placed { value, scale };
+        }
+        self.push_rescale(item.name.clone(), index + 1, placed, 0, self.structure.group_before(index + 1))
     }
 
     /// An element-wise item as a function of its rescaled input, where rescales are looked up and it has one; it is the item's value then.

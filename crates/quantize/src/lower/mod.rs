@@ -21,6 +21,7 @@ use lanner_network::{
 use super::QuantizationOptions;
 use super::bits::LayerBits;
 use super::calibrate::Range;
+use super::compared::Compared;
 use super::features::Coding;
 use super::fits::Fits;
 use super::item::Item;
@@ -49,6 +50,8 @@ pub(super) struct Source<'a> {
     pub(super) input: Range,
     /// The smallest and the largest value of it, whether or not 0 lies between them.
     pub(super) input_ends: [f64; 2],
+    /// What comparisons ask of its unit.
+    pub(super) compared: Option<&'a Compared>,
     /// How features become that input, where they differ.
     pub(super) coding: Option<&'a Coding>,
     pub(super) options: &'a QuantizationOptions,
@@ -377,7 +380,7 @@ impl<'a> Builder<'a> {
             }
             self.placed[index + 1] = Some(placed);
         }
-        Ok(())
+        self.add_output()
     }
 
     /// The groups of values that are quantised as one with others of larger rings, with the ring that all of them must have.

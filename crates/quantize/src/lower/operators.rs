@@ -1,11 +1,14 @@
 //! Operators without weights: each item as a node, and the rescales and factors between them.
 
+use std::collections::BTreeSet;
+
 use lanner_network::elementwise::FixedClip;
 use lanner_network::{
     Bound, CompileError, Evidence, FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR, grid, rounding_constant,
 };
 
 use super::{Builder, Placed, Stop, UNBOUNDED};
+use crate::compared::beside_steps;
 use crate::item::Action;
 use crate::reach::{Reached, to_rescales};
 
@@ -40,7 +43,13 @@ impl Builder<'_> {
     /// Constants at the scale of what they are added to.
     fn add_bias(&mut self, index: usize, node: usize, x: Placed) -> Result<Placed, Stop> {
         let constants = lanner_graph::pass::values_of(self.source.draft, node)?;
-        let integer = |b: &f32| (f64::from(*b) / x.scale).round_ties_even() as i128;
+        let x = self.fine_enough(index, x, &constants)?;
+        let units_of_step = self.units_of_step(index, x);
+        let integer = |b: &f32| {
+            let exact = f64::from(*b) / x.scale;
+            // What is compared is never equal to a constant that it cannot be equal to.
+            units_of_step.map_or_else(|| exact.round_ties_even(), |units| beside_steps(exact, units)) as i128
+        };
         let bias: Vec<i128> = constants.iter().map(integer).collect();
         let largest = bias.iter().map(|b| b.unsigned_abs()).max().unwrap_or(0);
         let (bits, item) = (u128::BITS - largest.leading_zeros(), &self.source.items[index]);
@@ -50,6 +59,50 @@ impl Builder<'_> {
         }
         self.weights.insert(self.nodes.len(), LinearWeights::bias_alone(bias));
         self.add(index + 1, &item.name, FixedOp::Bias { bits }, &[x.value], x.scale)
+    }
+
+    /// What item `index` adds constants to, times a factor where its units are so coarse that they would round these off: truth values, times a number,
+    /// have one unit for it.
+    fn fine_enough(&mut self, index: usize, x: Placed, constants: &[f32]) -> Result<Placed, Stop> {
+        let off = |b: &f32| {
+            let exact = f64::from(*b) / x.scale;
+            (exact - exact.round_ties_even()).abs() * x.scale
+        };
+        let (most, unit) =
+            (constants.iter().map(off).fold(0.0, f64::max), self.source.free_unit(self.structure, index + 1));
+        if most <= unit || !self.is_of_truths(self.source.items[index].inputs[0]) {
+            return Ok(x);
+        }
+        let factor = (x.scale / unit * FINER_BESIDE).log2().ceil().exp2().clamp(1.0, MAX_FACTOR as f64);
+        self.multiplied(index, self.source.items[index].inputs[0], x, factor as i64, "finer")
+    }
+
+    /// Whether a value is what comparisons make, times numbers.
+    fn is_of_truths(&self, mut value: usize) -> bool {
+        while let Some(item) = value.checked_sub(1).map(|index| &self.source.items[index]) {
+            match &item.action {
+                action if action.compares() => return true,
+                Action::Factor(_) | Action::Move(_) | Action::Mean(_) => value = item.inputs[0],
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// How many units are a step of what item `index` adds constants to, where elements of the input are, and sums with these are compared.
+    fn units_of_step(&self, index: usize, x: Placed) -> Option<f64> {
+        let units = self.source.compared?.units_of_step(self.source.items[index].inputs[0], x.scale)?;
+        let mut sums = BTreeSet::from([index + 1]);
+        while let Some(value) = sums.pop_first() {
+            for &user in &self.structure.users[value] {
+                match &self.source.items[user].action {
+                    action if action.compares() => return Some(units),
+                    Action::Move(_) | Action::Factor(_) => _ = sums.insert(user + 1),
+                    _ => {}
+                }
+            }
+        }
+        None
     }
 
     /// A product of two values, of all their bits.
@@ -88,17 +141,18 @@ impl Builder<'_> {
     /// A sum or a join of values: public factors bring them to one scale.
     fn add_join(&mut self, index: usize) -> Result<Placed, Stop> {
         let item = &self.source.items[index];
-        let inputs = item.inputs.iter().map(|&input| self.place(input)).collect::<Result<Vec<_>, _>>()?;
-        let scales: Vec<f64> = inputs.iter().map(|input| input.scale).collect();
-        let within = |tolerance| match self.origins[index + 1] {
-            None => common_scale(&scales, tolerance),
-            Some(origin) => common_scale_on_grid(&scales, origin, tolerance),
+        let mut inputs = item.inputs.iter().map(|&input| self.place(input)).collect::<Result<Vec<_>, _>>()?;
+        let common = match self.common(index, &inputs) {
+            None => {
+                self.make_finer(index, &mut inputs)?;
+                self.common(index, &inputs)
+            }
+            common => common,
         };
-        let common = tolerances(self.source.options.activation_bits).find_map(within);
         let (factors, scale) = common.ok_or_else(|| CompileError::UnsupportedOp {
             node: item.name.clone(),
             operator: if matches!(item.action, Action::Add) { "Add" } else { "Concat" },
-            attribute: format!("scales of {scales:?}"),
+            attribute: format!("scales of {:?}", inputs.iter().map(|input| input.scale).collect::<Vec<_>>()),
             fix: "bring its inputs to ranges of one magnitude",
         })?;
         if let (Action::Add, &[a, b]) = (&item.action, factors.as_slice()) {
@@ -111,14 +165,66 @@ impl Builder<'_> {
                 values.push(input.value);
                 continue;
             }
-            let (name, shape) = (format!("{}/scale", item.name), self.shape_of(value));
-            let group = self.structure.group_before(index + 1);
-            let limit = self.limit(index + 1, group, scale);
-            let op = FixedOp::Scale { factor };
-            values.push(self.push(name, op, vec![input.value], shape, group, scale, limit)?);
+            values.push(self.multiplied(index, value, *input, factor, "scale")?.value);
         }
         let Action::Move(op) = &item.action else { return Err(self.lost(index).into()) };
         self.add(index + 1, &item.name, op.clone(), &values, scale)
+    }
+
+    /// The factors that bring values to one scale where item `index` joins them, and that scale.
+    fn common(&self, index: usize, inputs: &[Placed]) -> Option<(Vec<i64>, f64)> {
+        let scales: Vec<f64> = inputs.iter().map(|input| input.scale).collect();
+        tolerances(self.source.options.activation_bits).find_map(|tolerance| match self.origins[index + 1] {
+            None => common_scale(&scales, tolerance),
+            Some(origin) => common_scale_on_grid(&scales, origin, tolerance),
+        })
+    }
+
+    /// Multiplies what is far coarser than the finest of some values, such as a truth value beside fine sums, so that one factor more joins them.
+    fn make_finer(&mut self, index: usize, inputs: &mut [Placed]) -> Result<(), Stop> {
+        let finest = inputs.iter().map(|input| input.scale).fold(f64::INFINITY, f64::min);
+        for (place, input) in inputs.iter_mut().enumerate() {
+            let down = (input.scale / finest).log2() - FINER_BY_JOINING;
+            if down >= 1.0 {
+                let factor = (1_i64 << (down as u32).min(62)).min(MAX_FACTOR);
+                let of = self.source.items[index].inputs[place];
+                *input = self.multiplied(index, of, *input, factor, "finer")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is placed times a public factor, of item value `of`'s shape, where item `index` joins it to others.
+    fn multiplied(
+        &mut self,
+        index: usize,
+        of: usize,
+        x: Placed,
+        factor: i64,
+        suffix: &str,
+    ) -> Result<Placed, Stop> {
+        let name = format!("{}/{suffix}", self.source.items[index].name);
+        let (group, scale) = (self.structure.group_before(index + 1), x.scale / factor as f64);
+        let limit = self.limit(index + 1, group, scale);
+        let (op, shape) = (FixedOp::Scale { factor }, self.shape_of(of));
+        let value = self.push(name, op, vec![x.value], shape, group, scale, limit)?;
+        Ok(Placed { value, scale })
+    }
+
+    /// Brings the output's scale to the grid through the input's, where it is not on it: a truth value times any number is one that no layer chose.
+    pub(super) fn add_output(&mut self) -> Result<(), Stop> {
+        let (last, origin) = (self.source.items.len(), self.input.scale.unit());
+        let output = self.place(last)?;
+        let Some(node) = output.value.checked_sub(1).filter(|_| !grid::holds(output.scale, origin)) else {
+            return Ok(());
+        };
+        let (factor, scale) = nearest_on_grid(output.scale, origin);
+        let (name, group) = (format!("{}/output", self.nodes[node].name), self.nodes[node].group);
+        let limit = self.limit(last, group, scale);
+        let (op, shape) = (FixedOp::Scale { factor }, self.shape_of(last));
+        let value = self.push(name, op, vec![output.value], shape, group, scale, limit)?;
+        self.placed[last] = Some(Placed { value, scale });
+        Ok(())
     }
 
     fn lost(&self, index: usize) -> CompileError {
@@ -261,6 +367,23 @@ fn common_scale_on_grid(scales: &[f64], origin: f64, tolerance: f64) -> Option<(
         .find_map(|scale| at_scale(scales, scale, tolerance))
 }
 
+/// The whole number by which a scale is divided to be nearest to a scale on the grid through `origin`, and that scale.
+fn nearest_on_grid(scale: f64, origin: f64) -> (i64, f64) {
+    let off = |unit: f64| ((scale / unit).round() * unit / scale - 1.0).abs();
+    let units = grid::downwards(scale, origin).take_while(|unit| scale / unit < LARGEST_TO_GRID);
+    let unit = units.min_by(|a, b| off(*a).total_cmp(&off(*b))).unwrap_or(scale);
+    ((scale / unit).round().max(1.0) as i64, unit)
+}
+
+/// More than the factors that bring an output to the grid.
+const LARGEST_TO_GRID: f64 = (1_u32 << 16) as f64;
+
+/// How many units of a value whose constants would be rounded off make one that is wanted of it.
+const FINER_BESIDE: f64 = 16.0;
+
+/// Doublings between two scales that a join makes up for by itself.
+const FINER_BY_JOINING: f64 = 12.0;
+
 /// The factors that bring values of these scales to `unit`.
 fn at_scale(scales: &[f64], unit: f64, tolerance: f64) -> Option<(Vec<i64>, f64)> {
     let factor = |&scale: &f64| {
@@ -297,7 +420,7 @@ const MOST_SATURATED_BITS: f64 = 60.0;
 mod tests {
     use super::common_scale as common;
     use super::common_scale_on_grid;
-    use super::tolerances;
+    use super::{grid, nearest_on_grid, tolerances};
 
     const COARSE: f64 = 1.0 / 512.0;
 
@@ -315,6 +438,16 @@ mod tests {
             assert!((*factor as f64 * unit / scale - 1.0).abs() <= 1.0 / 512.0);
         }
         assert_eq!(common_scale(&[1.0, 1e-9]), None);
+    }
+
+    #[test]
+    fn an_output_comes_near_to_the_grid() {
+        assert_eq!(nearest_on_grid(144.0, 1.0), (9, 16.0));
+        for (scale, origin) in [(0.3, 1.0), (1e-9, 0.7), (3.1e7, 0.01)] {
+            let (factor, unit) = nearest_on_grid(scale, origin);
+            assert!(grid::holds(unit, origin));
+            assert!((factor as f64 * unit / scale - 1.0).abs() < 1e-4);
+        }
     }
 
     #[test]

@@ -14,10 +14,12 @@ pub(super) fn of_input(source: &Source<'_>, levels: f64) -> Option<(InputScale, 
         return coding.scale(source.input, levels);
     }
     if source.options.input_range.is_some() {
-        let scale = InputScale::Stated { low, high, steps: levels as u32 };
+        let steps = source.compared.map_or(levels, |asked| at_most(levels, (high - low) / asked.unit));
+        let scale = InputScale::Stated { low, high, steps: steps as u32 };
         return Some((scale, [low, high].map(|end| scale.nearest(end))));
     }
     let least = source.input.width() / levels;
+    let least = source.compared.map_or(least, |asked| least.min(asked.unit));
     // Functions have powers of two, and the input may be joined with what is made of them.
     let chooses = source.items.iter().any(|item| item.action.chooses_scale());
     let unit = if chooses { GridFactor::nearest_power_of_two(least) } else { GridFactor::above(least) }?;
@@ -27,6 +29,14 @@ pub(super) fn of_input(source: &Source<'_>, levels: f64) -> Option<(InputScale, 
     };
     Some((InputScale::Grid(unit), [end(low), end(high)]))
 }
+
+/// At least so many levels, and as many for each of so many units: a whole number, where those are.
+fn at_most(levels: f64, units: f64) -> f64 {
+    if units > MOST_LEVELS { levels } else { (levels / units).ceil().max(1.0) * units }.ceil()
+}
+
+/// More levels than inputs have.
+const MOST_LEVELS: f64 = (1_u32 << 26) as f64;
 
 /// For each value, [`super::Builder`]'s origins; `unit` is the input's.
 pub(super) fn origins(items: &[Item], unit: f64) -> Vec<Option<f64>> {

@@ -17,8 +17,8 @@ impl Sets {
     /// # Errors
     /// None: the sets are ones that are accepted.
     pub fn new() -> Result<Self> {
-        use ParameterSet::{A0, A1, A2, B, C1, C2, C3, L, LPrime, W};
-        Ok(Self([A0, A1, A2, B, C1, C2, C3, W, L, LPrime].map(|set| (set, OnceLock::new())).into()))
+        use ParameterSet::{A0, A1, A2, B, C1, C2, C3, C4, C5, L, LPrime, W};
+        Ok(Self([A0, A1, A2, B, C1, C2, C3, C4, C5, W, L, LPrime].map(|set| (set, OnceLock::new())).into()))
     }
 
     /// The parameters of a set.

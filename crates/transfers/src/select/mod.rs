@@ -20,11 +20,9 @@
 //! number has an element; the client's are uniform to the server, which knows one string of each output: where that is `k_j[0]`, each of the others masks one of the
 //! differences; where it is another, `k_j[0]` masks that one's. How many elements and outputs there are is public.
 
-mod ahead;
 mod pads;
 mod places;
 mod roles;
 mod step;
 
-pub use ahead::SelectAhead;
-pub use step::RingSelect;
+pub use step::{RingSelect, SelectAhead};

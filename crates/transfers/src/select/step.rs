@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use lanner_primitives::{Ring, Share};
 use lanner_step::{
-    BoxedStep, Built, Client, Cost, CotSupply, Inputs, Known, Memory, ModelParts, Needs, OfflineCost,
-    PartyState, ProtocolError, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD,
-    Work, kind,
+    Built, Known, Memory, ModelParts, Result, Samples, Sets, Spec, Transfers, ValueType, WORD, Work,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
+use lanner_wire::{DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::places::{MAX_OPTIONS, Places};
 use super::roles::{Choices, Drawn, Offers, Picks, Strings, offer};
+use crate::by_choices::{ByChoices, Layer, Sides, known_to_client};
 use crate::source::Source;
 
 /// A linear layer over `Z_2^bits` each row of whose weights has a single 1: of a vector it picks an element for each output, and adds the bias.
@@ -36,13 +35,8 @@ impl RingSelect {
         (2..=MAX_OPTIONS).contains(&inputs)
     }
 
-    pub(super) fn places(&self) -> Result<Places> {
+    fn places(&self) -> Result<Places> {
         Places::new([self.elements, self.outputs], self.bits, self.samples)
-    }
-
-    /// The layer as both parties know it.
-    pub(super) fn layer(&self) -> Result<Layer> {
-        Ok(Layer { places: self.places()?, picks: () })
     }
 }
 
@@ -64,93 +58,63 @@ impl Spec for RingSelect {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
-        Ok(Box::new(self.layer()?))
+        Ok(Box::new(Layer::new(self.places()?)))
     }
 }
 
-/// The layer as both parties know it, and as the server runs it with what it picks.
-pub(super) struct Layer<P = ()> {
-    pub(super) places: Places,
-    pub(super) picks: P,
-}
+/// A layer that picks elements and is computed ahead of time on a mask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelectAhead(pub RingSelect);
 
-impl<P> Layer<P> {
-    pub(super) fn check_input(&self, share: &Share) -> Result<()> {
-        if (share.ring(), share.len()) == (Ring::Pow2(self.places.bits()), self.places.inputs()) {
-            Ok(())
-        } else {
-            Err(ProtocolError::WrongInput("a share of a layer that picks elements"))
-        }
+impl Spec for SelectAhead {
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
+        self.0.infer(inputs).map(known_to_client)
+    }
+
+    fn work(&self) -> Work {
+        self.0.work()
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Self> {
+        self.0.of_samples(samples).map(Self)
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
+        Ok(Box::new(Layer::new(self.0.places()?).ahead()))
     }
 }
 
-impl Layer {
-    /// The layer as the server runs it.
-    pub(super) fn with_picks(self, node: &str, model: &dyn ModelParts) -> Result<Layer<Arc<Picks>>> {
-        let places = self.places;
-        let weights = model.weights(node, places.picked())?;
-        let make = || Picks::new(&places, weights.weight, weights.small_bias()?);
-        let picks = model.shared().get_or(&("picks", node, &places), weights.weight, make)?;
-        Ok(Layer { places, picks })
+impl ByChoices for Places {
+    type Offered = Strings;
+    type Offers = Offers;
+    type Drawn = Drawn;
+    type Choices = Choices;
+    type Weights = Picks;
+
+    fn sides(&self) -> Sides {
+        Sides { inputs: self.inputs(), outputs: self.outputs(), bits: self.bits() }
     }
 
-    /// What the transfers that the client sends combine to.
-    pub(super) fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<Strings> {
-        let (transfers, _) = client.transfers()?;
-        Strings::new(&mut Source::new(channel, transfers, true), &self.places)
+    fn draws(&self) -> Vec<usize> {
+        self.draws().collect()
     }
 
-    /// The client's strings, by what the server says of its choices.
-    pub(super) fn offer(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-        strings: Strings,
-    ) -> Result<Offers> {
-        // S -> C: what it picks, under random choices
-        let flips = channel.receive(kind::PRODUCTS, self.places.flips_len())?;
-        let (transfers, _) = client.transfers()?;
-        offer(&self.places, strings, transfers, &flips)
-    }
-}
-
-impl Layer<Arc<Picks>> {
-    /// The choices and strings of the transfers that the server receives.
-    pub(super) fn request(&self, channel: &mut dyn Channel, server: &mut Server) -> Result<Drawn> {
-        let (transfers, _) = server.transfers()?;
-        Drawn::new(&mut Source::new(channel, transfers, false), &self.places)
+    fn flips_len(&self) -> usize {
+        self.flips_len()
     }
 
-    /// Says what is picked, under the random choices.
-    pub(super) fn choose(&self, channel: &mut dyn Channel, drawn: Drawn) -> Result<Choices> {
-        let (flips, choices) = self.picks.choose(&self.places, drawn);
-        // S -> C: what it picks, under random choices
-        channel.send(kind::PRODUCTS, &flips)?;
-        channel.flush()?;
-        Ok(choices)
-    }
-}
-
-impl Built for Layer {
-    fn needs(&self) -> Result<Needs> {
-        Ok(Needs { transfers: [self.places.transfers(), 0], ..Needs::default() })
+    fn message_len(&self) -> usize {
+        self.message_len()
     }
 
-    fn cost(&self, supply: &mut CotSupply) -> Result<StepCost> {
-        let request = supply.client(self.places.draws());
-        let offline = OfflineCost { request, answer: Cost::NONE.server(self.places.flips_len()) };
-        Ok(StepCost { offline, online: Cost::NONE.client(self.places.message_len()) })
-    }
-
-    fn memory(&self) -> Result<Memory> {
+    fn memory(&self) -> Memory {
         let [picked, strings, elements] =
-            [self.places.picked(), self.places.strings(), self.places.inputs() + self.places.outputs()]
-                .map(|count| count as u64);
+            [self.picked(), self.strings(), self.inputs() + self.outputs()].map(|count| count as u64);
         // A string is a word of one sample, and a block of more.
-        let string = if self.places.width() == 1 { WORD } else { 2 * WORD };
+        let string = if self.width() == 1 { WORD } else { 2 * WORD };
         // Values in both orders, and the message as it is made and on its way.
-        let working = 2 * elements * WORD + 2 * self.places.message_len() as u64;
-        Ok(Memory {
+        let working = 2 * elements * WORD + 2 * self.message_len() as u64;
+        Memory {
             // What is picked, ready to choose by, beside the model's own integers, and the biases.
             model: 2 * picked * WORD,
             client_material: strings * string,
@@ -159,91 +123,61 @@ impl Built for Layer {
             // Strings before they are hashed, too.
             client_working: working + 3 * picked * WORD,
             ..Memory::default()
-        })
+        }
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        let pads = self.places.strings() * self.places.width();
-        vec![("instances", pads as u64), ("transfers", self.places.transfers() as u64)]
+        let pads = self.strings() * self.width();
+        vec![("instances", pads as u64), ("transfers", self.transfers() as u64)]
     }
 
-    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
+    fn weights(&self, node: &str, model: &dyn ModelParts) -> Result<Arc<Picks>> {
+        let weights = model.weights(node, self.picked())?;
+        let make = || Picks::new(self, weights.weight, weights.small_bias()?);
+        model.shared().get_or(&("picks", node, self), weights.weight, make)
     }
 
-    fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(self.with_picks(node, model)?))
-    }
-}
-
-impl Step<Client> for Layer {
-    type Request = Strings;
-    type Material = Offers;
-
-    fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<Strings> {
-        self.request(channel, client)
+    fn offered(&self, source: &mut Source<'_>) -> Result<Strings> {
+        Strings::new(source, self)
     }
 
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-        strings: Strings,
-        _: &Inputs,
-    ) -> Result<(Offers, Option<Value>)> {
-        Ok((self.offer(channel, client, strings)?, None))
+    fn offer(&self, strings: Strings, transfers: &Transfers, flips: &[u8]) -> Result<Offers> {
+        offer(self, strings, transfers, flips)
     }
 
-    fn encode(&self, material: &Offers, writer: &mut Writer) {
-        material.encode(&self.places, writer);
+    fn correct(&self, offers: &Offers, share: &Share) -> Result<(Vec<u8>, Share)> {
+        offers.correct(self, share)
     }
 
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<Offers, DecodeError> {
-        Offers::decode(&self.places, reader)
+    fn encode_offers(&self, offers: &Offers, writer: &mut Writer) {
+        offers.encode(self, writer);
     }
 
-    fn online(&self, channel: &mut dyn Channel, material: Offers, inputs: &Inputs) -> Result<Value> {
-        let share = inputs.share()?;
-        self.check_input(share)?;
-        let (message, made) = material.correct(&self.places, share)?;
-        // C -> S: its elements under strings
-        channel.send(kind::PRODUCTS, &message)?;
-        channel.flush()?;
-        Ok(Value::Shared(made))
-    }
-}
-
-impl Step<Server> for Layer<Arc<Picks>> {
-    type Request = Drawn;
-    type Material = Choices;
-
-    fn request(&self, channel: &mut dyn Channel, server: &mut Server) -> Result<Drawn> {
-        self.request(channel, server)
+    fn decode_offers(&self, reader: &mut Reader<'_>) -> Result<Offers, DecodeError> {
+        Offers::decode(self, reader)
     }
 
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        _: &mut Server,
-        drawn: Drawn,
-        _: &Inputs,
-    ) -> Result<(Choices, Option<Value>)> {
-        Ok((self.choose(channel, drawn)?, None))
+    fn drawn(&self, source: &mut Source<'_>) -> Result<Drawn> {
+        Drawn::new(source, self)
     }
 
-    fn encode(&self, material: &Choices, writer: &mut Writer) {
-        material.encode(&self.places, writer);
+    fn choose(&self, picks: &Picks, drawn: Drawn) -> (Vec<u8>, Choices) {
+        picks.choose(self, drawn)
     }
 
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<Choices, DecodeError> {
-        Choices::decode(&self.places, reader)
+    fn answer(&self, picks: &Picks, choices: &Choices, share: &Share, message: &[u8]) -> Result<Share> {
+        picks.answer(self, choices, share, message)
     }
 
-    fn online(&self, channel: &mut dyn Channel, material: Choices, inputs: &Inputs) -> Result<Value> {
-        let share = inputs.share()?;
-        self.check_input(share)?;
-        // C -> S: its elements under strings
-        let message = channel.receive(kind::PRODUCTS, self.places.message_len())?;
-        self.picks.answer(&self.places, &material, share, &message).map(Value::Shared)
+    fn apply(&self, picks: &Picks, values: &Share) -> Result<Share> {
+        picks.apply(self, values)
+    }
+
+    fn encode_choices(&self, choices: &Choices, writer: &mut Writer) {
+        choices.encode(self, writer);
+    }
+
+    fn decode_choices(&self, reader: &mut Reader<'_>) -> Result<Choices, DecodeError> {
+        Choices::decode(self, reader)
     }
 }

@@ -20,10 +20,8 @@
 //! The sum of the shares is `W x + c` modulo `2^l`, never off. Threat model: semi-honest. The server's message is uniform as its random choices are; the
 //! client's are uniform to the server, which knows one of each two keys. Where the blocks are is public, and nothing else of them.
 
-mod ahead;
 mod places;
 mod roles;
 mod step;
 
-pub use ahead::SparseAhead;
-pub use step::RingSparse;
+pub use step::{RingSparse, SparseAhead};

@@ -91,14 +91,9 @@ def lower_hard_swish(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("ThresholdedRelu")
 def lower_thresholded_relu(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``ThresholdedRelu`` with alpha 0, which is ``Relu``.
-
-    Raises:
-        UnsupportedOpError: If alpha is another number, where the function jumps.
-    """
-    if float(node.attr("alpha", 1.0)) != 0.0:
-        raise node.unsupported("alpha", "must be 0: a function that jumps is not supported")
-    return graph.relu(node.wire(0))
+    """Lower ``ThresholdedRelu``: x where it is above alpha, else 0; the result has x's shape."""
+    x, alpha = node.wire(0), float(node.attr("alpha", 1.0))
+    return graph.multiply(graph.step(graph.shift(x, -alpha)), x) if alpha else graph.relu(x)
 
 
 def absolute(graph: GraphBuilder, x: Wire) -> Wire:

@@ -216,9 +216,13 @@ _OWN = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gemm", "Gath
 _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Identity", "Cast", "Dropout", "Relu", "LeakyRelu", "Abs", "Neg", "Clip"), _each_element),
     **dict.fromkeys(("HardSigmoid", "HardSwish", "ThresholdedRelu", "Sigmoid", "Tanh", "Exp", "Erf"), _each_element),
-    **dict.fromkeys(("Gelu", "Swish", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Log"), _each_element),
+    **dict.fromkeys(
+        ("Gelu", "Swish", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Log", "Sin", "Cos"), _each_element
+    ),
     **dict.fromkeys(("Sqrt", "Reciprocal", "com.microsoft.Gelu", "com.microsoft.QuickGelu"), _each_element),
     **dict.fromkeys(("Add", "Sum", "Sub", "Mul", "Div", "Mean", "Max", "Min", "PRelu", "Pow", "Where"), _operands),
+    **dict.fromkeys(("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "And", "Or", "Xor"), _operands),
+    **dict.fromkeys(("Not", "Sign", "Shrink"), _each_element),
     **dict.fromkeys(("Concat", "Split", "Softmax", "LogSoftmax", "LpNormalization"), _axis),
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceMax", "ReduceMin"), _reduce),
     **dict.fromkeys(("Expand", "Tile"), _sides),

@@ -256,6 +256,10 @@ class GraphBuilder:
         """Add ``max(x, 0)``."""
         return self.elementwise("Relu", x)
 
+    def step(self, x: Wire) -> Wire:
+        """Add 1 where x is above 0, else 0."""
+        return self.elementwise("Step", x)
+
     def multiply(self, x: Wire, y: Wire) -> Wire:
         """Add the element-wise product of two wires of equal shape."""
         return self.add_node("Mul", (x, y), x.shape)

@@ -1,4 +1,4 @@
-"""Choices between values by a constant condition."""
+"""Choices between values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.chosen import chosen_by, is_bounded
 from lanner.onnx.node import Node
 from lanner.onnx.operands import add_term, aligned
 from lanner.onnx.registry import lowers
@@ -20,19 +21,22 @@ _PIECES = 64
 
 @lowers("Where")
 def lower_where(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Where`` of a constant condition; the result has the shape to which all broadcast.
+    """Lower ``Where``; the result has the shape to which all broadcast.
 
-    Of two secrets pieces are joined. A constant is added where it is chosen, and the secret is multiplied by 0 there.
-
-    Raises:
-        UnsupportedOpError: If the condition depends on the input.
+    By a constant condition pieces of two secrets are joined; a constant is added where it is chosen, and the secret is
+    multiplied by 0 there. By a secret condition it is one product, or the maximum or the bent line that it is.
     """
     if isinstance(node.inputs[0], Wire):
-        raise node.unsupported(
-            "input 0",
-            "is a condition that depends on the input; only a constant one is supported",
-            "export the model without the comparison",
-        )
+        shape, constants = aligned(node, unbounded=True)
+        known = iter(constants)
+        first, second = (value if isinstance(value, Wire) else next(known) for value in node.inputs[1:])
+        for index, value in enumerate((first, second), 1):
+            if isinstance(value, np.ndarray) and np.isnan(value).any():
+                raise node.not_finite(index)
+            if not is_bounded(value):
+                what = "holds a number that hides what it replaces, which only a Softmax may read"
+                raise node.unsupported(f"input {index}", what, "export the model with a number of its own size")
+        return chosen_by(graph, node.inputs[0], first, second, shape)
     shape, (condition, *constants) = aligned(node, unbounded=True)
     secrets = [broadcast(graph, value, shape) for value in node.inputs if isinstance(value, Wire)]
     chosen = np.broadcast_to(condition != 0.0, shape)

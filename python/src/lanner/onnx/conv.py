@@ -9,21 +9,25 @@ from lanner.errors import ModelError
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
-from lanner.onnx.window import Window, resolve_window
+from lanner.onnx.volume import convolve_volume
+from lanner.onnx.window import Window, resolve_axes, resolve_window
 
 
 @lowers("Conv")
 def lower_conv(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Conv`` over images or rows.
+    """Lower ``Conv`` over rows, images or volumes.
 
-    Shapes: x (c_in, h, w) or (c_in, l), weight (c_out, c_in / group, kh, kw) or (c_out, c_in / group, k), bias
-    (c_out,); the result is (c_out, h', w') or (c_out, l').
+    Shapes: x (c_in, l), (c_in, h, w) or (c_in, d, h, w), weight (c_out, c_in / group, ...) with a kernel of as many
+    axes, bias (c_out,); the result is (c_out, ...).
 
     Raises:
-        UnsupportedOpError: If the weights are not constant or the convolution has three axes.
+        UnsupportedOpError: If the weights are not constant or the convolution has more axes.
         ModelError: If the kernel's shape is not that of the weights.
     """
-    x, weight, bias = read_kernel(node, "(out, in / group, height, width)")
+    x, weight, bias = read_kernel(node, ("out", "in / group"))
+    if len(x.shape) == 4:
+        axes = resolve_axes(node, weight.shape[2:], x.shape[1:])
+        return convolve_volume(graph, x, weight, bias, axes, int(node.attr("group", 1)))
     window = resolve_window(node, weight.shape[2:], x.shape[1:])
     if _reach(window) > _FAR and node.attr("group", 1) == 1:
         result = _by_taps(graph, graph.image(x), weight.reshape(*weight.shape[:2], *window.kernel), bias, window)
@@ -69,19 +73,24 @@ def _by_taps(
     return graph.add_node("Conv", (joined,), (len(weight), *window.output), attributes, {"weight": flat, "bias": bias})
 
 
-def read_kernel(node: Node, axes: str) -> tuple[Wire, NDArray[np.float32], NDArray[np.float32] | None]:
-    """The input, the weights and the bias of a convolution of one or two axes.
+#: What the axes behind the channels are.
+_SIDES = {2: ("length",), 3: ("height", "width"), 4: ("depth", "height", "width")}
+
+
+def read_kernel(node: Node, channels: tuple[str, str]) -> tuple[Wire, NDArray[np.float32], NDArray[np.float32] | None]:
+    """The input, the weights and the bias of a convolution of one axis, two or three; weights begin with such channels.
 
     Raises:
         UnsupportedOpError: If the weights are not constant or there are more axes.
         ModelError: If the kernel's shape is not that of the weights.
     """
     x, weight = node.wire(0), node.weight(1)
-    if len(x.shape) not in (2, 3):
-        raise node.unsupported("input 0", f"has shape {x.batch_shape}; an image or rows of channels are needed")
+    if len(x.shape) not in _SIDES:
+        needed = "rows, an image or a volume of channels are needed"
+        raise node.unsupported("input 0", f"has shape {x.batch_shape}; {needed}")
     if weight.ndim != len(x.shape) + 1:
-        needed = axes if len(x.shape) == 3 else axes.replace("height, width", "length")
-        raise node.unsupported("input 1", f"has shape {weight.shape}; {needed} is needed")
+        needed = ", ".join((*channels, *_SIDES[len(x.shape)]))
+        raise node.unsupported("input 1", f"has shape {weight.shape}; ({needed}) is needed")
     bias = None if node.constant(2) is None else np.ravel(node.weight(2))
     kernel = weight.shape[2:]
     stated = tuple(node.attr("kernel_shape", list(kernel)))

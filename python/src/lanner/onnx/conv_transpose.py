@@ -11,21 +11,22 @@ from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.conv import read_kernel
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
-from lanner.onnx.window import pair, positive
+from lanner.onnx.volume import convolve_volume
+from lanner.onnx.window import AxisWindow, positive, window_of
 
 
 @lowers("ConvTranspose")
 def lower_conv_transpose(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``ConvTranspose`` over images or rows.
+    """Lower ``ConvTranspose`` over rows, images or volumes.
 
-    Shapes: x (c_in, h, w) or (c_in, l), weight (c_in, c_out / group, kh, kw) or (c_in, c_out / group, k), bias
-    (c_out,); the result is (c_out, h', w') or (c_out, l').
+    Shapes: x (c_in, l), (c_in, h, w) or (c_in, d, h, w), weight (c_in, c_out / group, ...) with a kernel of as many
+    axes, bias (c_out,); the result is (c_out, ...).
 
     Raises:
-        UnsupportedOpError: If the weights are not constant, the convolution has three axes, or an attribute is unknown.
-        ModelError: If nothing is left of the image, or the channels do not fit.
+        UnsupportedOpError: If the weights are not constant, the convolution has more axes, or an attribute is unknown.
+        ModelError: If nothing is left, or the channels do not fit.
     """
-    x, weight, bias = read_kernel(node, "(in, out / group, height, width)")
+    x, weight, bias = read_kernel(node, ("in", "out / group"))
     groups, channels = int(node.attr("group", 1)), x.shape[0]
     if groups < 1 or weight.shape[0] != channels or channels % groups:
         what = f"the weights have shape {weight.shape}, and the input {channels} channels in {groups} groups"
@@ -33,44 +34,58 @@ def lower_conv_transpose(node: Node, graph: GraphBuilder) -> Wire:
     count = len(x.shape) - 1
     strides, dilations = positive(node, "strides", count), positive(node, "dilations", count)
     margins = _margins(node, x.shape[1:], weight.shape[2:], strides, dilations)
-    kernel = pair(weight.shape[2:], 1)
-    before, after = pair([low for low, _ in margins], 0), pair([high for _, high in margins], 0)
-    image = _cut(node, graph, _spread(graph, graph.image(x), pair(strides, 1)), before, after)
+    inside = _cut(node, graph, _spread(graph, x, strides), margins)
     # (g, in / g, out / g, ...) becomes (g, out / g, in / g, ...), each kernel from its end.
-    grouped = weight.reshape(groups, channels // groups, weight.shape[1], *kernel)
-    turned = np.swapaxes(grouped, 1, 2)[..., ::-1, ::-1]
-    outputs = groups * weight.shape[1]
-    pads = [max(margin, 0) for margin in (*before, *after)]
-    attributes = {"strides": [1, 1], "pads": pads, "dilations": list(pair(dilations, 1)), "groups": groups}
-    tensors = {"weight": turned.reshape(outputs, channels // groups, *kernel), "bias": bias}
-    spans = [(k - 1) * d + 1 for k, d in zip(kernel, pair(dilations, 1), strict=True)]
-    sides = tuple(
-        side + pads[axis] + pads[axis + 2] - span + 1
-        for axis, (side, span) in enumerate(zip(image.shape[1:], spans, strict=True))
-    )
-    result = graph.add_node("Conv", (image,), (outputs, *sides), attributes, tensors)
+    apart = weight.reshape(groups, channels // groups, *weight.shape[1:])
+    turned = np.flip(np.swapaxes(apart, 1, 2), tuple(range(3, apart.ndim)))
+    kernel = turned.reshape(groups * weight.shape[1], channels // groups, *weight.shape[2:])
+    axes = [
+        _axis(side, taps, dilation, (max(low, 0), max(high, 0)))
+        for side, taps, dilation, (low, high) in zip(
+            inside.shape[1:], weight.shape[2:], dilations, margins, strict=True
+        )
+    ]
+    if count == 3:
+        return convolve_volume(graph, inside, kernel, bias, axes, groups)
+    window = window_of(axes)
+    attributes = {
+        "strides": [1, 1],
+        "pads": list(window.pads),
+        "dilations": list(window.dilations),
+        "groups": groups,
+    }
+    tensors = {"weight": kernel.reshape(*kernel.shape[:2], *window.kernel), "bias": bias}
+    result = graph.add_node("Conv", (graph.image(inside),), (len(kernel), *window.output), attributes, tensors)
     return graph.rows(result) if count == 1 else result
 
 
-def _spread(graph: GraphBuilder, image: Wire, strides: tuple[int, int]) -> Wire:
-    """Put zeros between neighbours of an image (c, h, w), so that they are `strides` apart."""
-    channels, height, width = image.shape
-    down, right = strides
-    apart = graph.reshape(image, (channels, height, 1, width, 1))
-    apart = graph.pad(apart, (0,) * 5, (0, 0, down - 1, 0, right - 1))
-    whole = graph.reshape(apart, (channels, height * down, width * right))
-    return graph.slice(whole, (range(channels), range((height - 1) * down + 1), range((width - 1) * right + 1)))
+def _axis(side: int, kernel: int, dilation: int, pads: tuple[int, int]) -> AxisWindow:
+    """Windows one element apart."""
+    count = side + sum(pads) - (kernel - 1) * dilation
+    return AxisWindow(side, kernel, 1, dilation, pads, count, 0)
 
 
-def _cut(node: Node, graph: GraphBuilder, image: Wire, before: tuple[int, int], after: tuple[int, int]) -> Wire:
+def _spread(graph: GraphBuilder, x: Wire, strides: Sequence[int]) -> Wire:
+    """Put zeros between neighbours of x (c, ...), so that they are `strides` apart."""
+    if set(strides) == {1}:
+        return x
+    channels, *sides = x.shape
+    alone = tuple(side for each in sides for side in (each, 1))
+    zeros = tuple(count for stride in strides for count in (0, stride - 1))
+    apart = graph.pad(graph.reshape(x, (channels, *alone)), (0,) * (1 + len(alone)), (0, *zeros))
+    whole = graph.reshape(apart, (channels, *(side * stride for side, stride in zip(sides, strides, strict=True))))
+    kept = (range((side - 1) * stride + 1) for side, stride in zip(sides, strides, strict=True))
+    return graph.slice(whole, (range(channels), *kept))
+
+
+def _cut(node: Node, graph: GraphBuilder, x: Wire, margins: Sequence[tuple[int, int]]) -> Wire:
     """Cut off what negative margins leave out."""
     kept = tuple(
-        range(max(-low, 0), side - max(-high, 0))
-        for low, side, high in zip(before, image.shape[1:], after, strict=True)
+        range(max(-low, 0), side - max(-high, 0)) for (low, high), side in zip(margins, x.shape[1:], strict=True)
     )
     if not all(kept):
         raise node.unsupported("pads", "leaves nothing of the image")
-    return graph.slice(image, (range(image.shape[0]), *kept))
+    return graph.slice(x, (range(x.shape[0]), *kept))
 
 
 def _margins(

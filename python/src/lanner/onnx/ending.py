@@ -23,6 +23,7 @@ from onnx import numpy_helper
 from lanner.heads import Ending, Head, is_map
 from lanner.onnx.builder import Wire
 from lanner.onnx.classes import Constants, class_names
+from lanner.onnx.comparison import TRUTHS
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.node import Node
 
@@ -35,6 +36,9 @@ _VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Cast")
 #: The domain of classical machine learning; its operators that hand a class or the classes' probabilities on.
 ML = "ai.onnx.ml"
 _LABELLING = ("ZipMap", "Normalizer", "ArrayFeatureExtractor", "LabelEncoder")
+
+#: Transforms of trees' scores that no policy computes; a classifier of trees that is taken apart has them as operators.
+TRANSFORMS = ("PROBIT", "SOFTMAX_ZERO")
 
 #: Its classifiers, whose outputs are the label and the scores. What they make of these is an operator of its own.
 _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
@@ -56,6 +60,7 @@ class _State(Enum):
     NORMALISED = "sigmoids divided by their sum"
     INDEX = "index"
     MAP = "map"
+    TRANSFORMED = "transformed"
 
 
 #: What an operator makes of a state; what is not here is no end.
@@ -74,6 +79,8 @@ _FOLLOWING: dict[tuple[str, _State], _State] = {
     ("Div", _State.SOFTMAX): _State.SOFTMAX,
     ("Div", _State.BOTH): _State.BOTH,
     ("Div", _State.SIGMOID): _State.NORMALISED,
+    **{(transform, _State.SCORES): _State.TRANSFORMED for transform in TRANSFORMS},
+    ("ZipMap", _State.TRANSFORMED): _State.MAP,
     ("ArrayFeatureExtractor", _State.INDEX): _State.INDEX,
     ("LabelEncoder", _State.INDEX): _State.INDEX,
 }
@@ -210,10 +217,18 @@ class _Walk:
     def rounding(self, output: str) -> onnx.NodeProto | None:
         """The first cast to whole numbers behind scores or probabilities, if there is one."""
         chain, label = self._chain(output)
+        if chain and not label and all(_is_of(node, _VIEWS) for node in chain) and self._is_asked(chain):
+            return None
         for place, node in enumerate(chain):
             if _rounds(node) and not label and not any(_is_of(before, ("ArgMax",)) for before in chain[:place]):
                 return node
         return None
+
+    def _is_asked(self, views: Sequence[onnx.NodeProto]) -> bool:
+        """Whether views, the first one first, show truth values, of which no cast changes any."""
+        source = self._producers.get(views[0].input[0])
+        first = next((node for node in views if _rounds(node)), views[0])
+        return (source is not None and source.op_type in TRUTHS) or _casts_to_truth(first)
 
     def _chain(self, output: str) -> tuple[list[onnx.NodeProto], str | None]:
         """The operators that may belong to an end, the first one first; the scores where they start at a label."""
@@ -221,7 +236,7 @@ class _Walk:
         while (node := self._producers.get(name)) is not None:
             if _is_of(node, _CLASSIFIERS, ML) and len(node.output) > 1:
                 return chain[::-1], node.output[1] if name == node.output[0] else None
-            taken = _is_of(node, (*_VIEWS, *ENDINGS, "Sigmoid")) or _is_of(node, _LABELLING, ML)
+            taken = _is_of(node, (*_VIEWS, *ENDINGS, "Sigmoid")) or _is_of(node, (*_LABELLING, *TRANSFORMS), ML)
             if not taken and self._joined(node) is None and not self._is_divided_by_sum(node):
                 break
             if _is_of(node, ("ArrayFeatureExtractor",), ML) and not self.is_constant(node.input[0]):
@@ -290,6 +305,8 @@ class _Walk:
 
 
 def _ending_of(states: Sequence[_State]) -> Ending:
+    if _State.TRANSFORMED in states:
+        return Ending.TRANSFORMED
     if _State.BOTH in states:
         return Ending.SIGMOID
     if _State.SIGMOID in states:
@@ -302,6 +319,12 @@ def _rounds(node: onnx.NodeProto) -> bool:
     """Whether a node casts to whole numbers."""
     held = (onnx.helper.get_attribute_value(attribute) for attribute in node.attribute if attribute.name == "to")
     return _is_of(node, ("Cast",)) and any(kind in _INTEGERS for kind in held)
+
+
+def _casts_to_truth(node: onnx.NodeProto) -> bool:
+    return _is_of(node, ("Cast",)) and any(
+        attribute.name == "to" and attribute.i == onnx.TensorProto.BOOL for attribute in node.attribute
+    )
 
 
 def _adds(node: onnx.NodeProto) -> bool:

@@ -15,6 +15,7 @@ from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.named import NamedInput, factor_for, parts_of
 from lanner.onnx.bodies import names_read
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.comparison import TRUTHS
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.frame import Frame, open_sizes
 from lanner.onnx.lookup import Embedded, Lookup, of_input
@@ -22,6 +23,7 @@ from lanner.onnx.node import Node
 from lanner.onnx.number_types import INTEGERS, is_mask
 from lanner.onnx.opaque import InferredShapes
 from lanner.onnx.trees.table import Table, leads_to_trees, table_of
+from lanner.onnx.whole import ARITHMETIC, OF_NUMBERS
 from lanner.stated_columns import check_stated
 
 #: The name of the vector that several inputs are parts of.
@@ -37,6 +39,9 @@ _DATATYPES: dict[int, str] = {
 _QUESTIONS = frozenset(
     ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "And", "Or", "Xor", "Where", "Sign")
 )
+
+#: What asks which of two numbers is larger.
+_ORDERS = frozenset(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
 
 #: Operators behind which an element is still a function of the one in front.
 _MOVERS = frozenset(("Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Slice", "Transpose"))
@@ -102,7 +107,10 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     largest = frame.largest.get(info.name, frame.largest.get("") if alone else None)
     choices = None
     if kind != onnx.TensorProto.FLOAT:
-        choices = _choices(info.name, proto, largest or 0.0, kind == onnx.TensorProto.BOOL)
+        given = frame.arrays.get(info.name, frame.arrays.get("") if alone else None)
+        of_truth = kind == onnx.TensorProto.BOOL
+        if of_truth or given is None or not given.size or given.min() >= 0:
+            choices = _choices(info.name, proto, largest or 0.0, of_truth)
         if choices is None:
             _check_whole(info, proto.graph)
     looked_up = choices is not None and choices > 2
@@ -186,15 +194,16 @@ def _batch_axis(
     """The axis of samples: the first one, or of states of recurrent layers the one that has the batch's name, or 1."""
     if not sizes:
         return None
-    if sizes[0] in (None, 1):
-        return 0
-    if alone:
-        return None
     sides = info.type.tensor_type.shape.dim
     batches = {
         entry.type.tensor_type.shape.dim[0].dim_param for entry in graph.input if entry.type.tensor_type.shape.dim
     } - {""}
     named = [axis for axis, side in enumerate(sides) if side.dim_param in batches]
+    # A first side of 1 is that of the directions where the samples' name stands elsewhere.
+    if sizes[0] is None or (sizes[0] == 1 and not named):
+        return 0
+    if alone and sizes[0] != 1:
+        return None
     ones = [axis for axis, size in enumerate(sizes) if size == 1 or (size is None and axis == 1)]
     return next(iter([*named, *ones]), None)
 
@@ -249,8 +258,13 @@ def _choices(name: str, proto: onnx.ModelProto, largest: float, of_truth: bool) 
     if of_truth or (largest <= 1 and is_mask(name, proto.graph)):
         return 2
     constants = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
-    rows, asked = set[int](), set[int]()
+    rows, asked, questions = set[int](), set[int](), set[bool]()
     for node, read, same in _readers(name, proto.graph):
+        if _orders(node, constants):
+            # Numbers, of which each place has a threshold of its own.
+            return None
+        if same and node.op_type not in _MOVERS:
+            questions.add(node.op_type in _ORDERS and any(each in constants for each in node.input))
         found = rows if same else asked
         if node.op_type == "Gather":
             found |= _rows_of_table(node, proto)
@@ -260,6 +274,9 @@ def _choices(name: str, proto: onnx.ModelProto, largest: float, of_truth: bool) 
             asked |= {2, *_compared(node, constants)}
     if rows or not asked:
         return min(rows, default=None)
+    if questions == {True}:
+        # One comparison costs less than a row for each choice.
+        return None
     return max(*asked, int(largest) + 1)
 
 
@@ -276,6 +293,12 @@ def _readers(name: str, graph: onnx.GraphProto) -> Iterator[tuple[onnx.NodeProto
                 kept = same and node.op_type in _MOVERS and not _casts_to_truth(node)
                 pending += [(output, kept) for output in node.output if output not in seen]
                 seen.update(node.output)
+
+
+def _orders(node: onnx.NodeProto, held: Mapping[str, onnx.TensorProto]) -> bool:
+    """Whether a node asks which elements are above or below several constants."""
+    sizes = [int(np.prod(held[name].dims)) for name in node.input if name in held]
+    return node.op_type in _ORDERS and max(sizes, default=1) > 1
 
 
 def _rows_of_table(node: onnx.NodeProto, proto: onnx.ModelProto) -> set[int]:
@@ -307,13 +330,16 @@ def _check_whole(info: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     """
     whole, grown = {info.name}, set[str]()
     for node in graph.node:
-        if not whole & names_read(node) or node.op_type in ("Shape", "Size") or _casts_to_float(node):
+        read = whole & names_read(node)
+        if not read or node.op_type in ("Shape", "Size", *TRUTHS) or _casts_to_float(node) or _casts_to_truth(node):
+            continue
+        if node.op_type == "Where" and read == {node.input[0]}:
             continue
         # What is narrower, or has no sign, would wrap where sums leave its type.
-        wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in _ARITHMETIC
-        if wraps or node.op_type not in (*_OF_NUMBERS, *_ARITHMETIC) or node.domain not in ("", "ai.onnx"):
+        wraps = info.type.tensor_type.elem_type not in _WIDE and node.op_type in ARITHMETIC
+        if wraps or node.op_type not in (*OF_NUMBERS, *ARITHMETIC) or node.domain not in ("", "ai.onnx"):
             raise _of_another_type(info, graph, node)
-        if node.op_type in _ARITHMETIC or grown.intersection(node.input):
+        if node.op_type in ARITHMETIC or grown.intersection(node.input):
             grown.update(node.output)
         if node.op_type == "Cast":
             _check_holds(node, info.type.tensor_type.elem_type, grown=bool(grown.intersection(node.input)))
@@ -336,14 +362,6 @@ def _check_holds(cast: onnx.NodeProto, kind: int, *, grown: bool) -> None:
         )
 
 
-#: Operators that make of whole numbers what they make of the same numbers as floats.
-_OF_NUMBERS = frozenset(
-    (
-        *("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Split", "Concat"),
-        *("Expand", "Tile", "Pad", "Cast", "Min", "Max", "Clip", "Relu", "ReduceMax", "ReduceMin", "ArgMax"),
-    )
-)
-_ARITHMETIC = frozenset(("Add", "Sub", "Mul", "Neg", "Abs", "ReduceSum", "MatMul", "Gemm"))
 _WIDE = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lanner.errors import MisuseError, ModelError
 from lanner.extras import is_installed
+from lanner.onnx.converters import register_converters
 
 #: The packages whose estimators are exported, and the converter of each, as both are imported and installed.
 CONVERTERS: Mapping[str, str] = {
@@ -60,6 +61,8 @@ def export_estimator(model: Any, rows: NDArray[np.float32]) -> onnx.ModelProto: 
         raise MisuseError(f"the calibration has shape {rows.shape}", fix="give rows of shape (n, columns)")
     try:
         return _EXPORTERS[package](model, rows)
+    except ModelError:
+        raise
     except Exception as error:
         raise ModelError(
             f"{converter} cannot export it ({' '.join(str(error).split())[:300]})",
@@ -70,6 +73,7 @@ def export_estimator(model: Any, rows: NDArray[np.float32]) -> onnx.ModelProto: 
 
 def _of_sklearn(model: Any, rows: NDArray[np.float32]) -> onnx.ModelProto:  # noqa: ANN401 - untyped
     skl2onnx = import_module("skl2onnx")
+    register_converters()
     for package, kind, module, convert in _STEPS:
         with suppress(ImportError, AttributeError):
             estimator = getattr(import_module(package), kind)

@@ -33,7 +33,7 @@ _SUMS = frozenset(
 _SURELY = 1e8
 
 
-def hides(graph: onnx.GraphProto, name: str, least: float, results: Container[str]) -> bool:
+def hides(graph: onnx.GraphProto, name: str, least: float, results: Container[str], *, closely: bool) -> bool:
     """Whether a number in a tensor hides what is in its place.
 
     Args:
@@ -41,13 +41,14 @@ def hides(graph: onnx.GraphProto, name: str, least: float, results: Container[st
         name: The tensor.
         least: The number, far below 0.
         results: Tensors whose elements the client learns as numbers.
+        closely: Whether none of these may be another one, however far below 0.
     """
     if least > -MASKING:
         return False
     seen, pending = {name}, [name]
     while pending:
         read = pending.pop()
-        if read in results and least > -_SURELY:
+        if read in results and (closely or least > -_SURELY):
             return False
         for node in graph.node:
             if read not in node.input or node.op_type in _ENDS:

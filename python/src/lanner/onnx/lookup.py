@@ -211,7 +211,8 @@ class Bits:
         axis = self.source.batch + 1
         low, high = (np.take(pair, [each], 0).squeeze(0) for each in (0, 1))
         low, high = (np.squeeze(each, axis - 1) for each in (low, high))
-        y = graph.multiply_constant(self.source.plain(), _least(high - low))
+        y = self.source.plain()
+        y = y if (high - low == 1.0).all() else graph.multiply_constant(y, _least(high - low))
         y = graph.add_constant(y, _least(low)) if low.any() else y
         return replace(y, batch=self.source.batch)
 
@@ -252,6 +253,11 @@ class Bits:
         whole = np.broadcast_shapes(shape, self.source.shape)
         moved = replace(broadcast(graph, self.source.plain(), whole), batch=self.source.batch)
         return Bits(moved, value)
+
+
+def truth(bits: Wire) -> Bits:
+    """Truth values that the network computes, of a value that holds 0 and 1."""
+    return Bits(bits, np.arange(2).astype(np.bool_).reshape(2, *(1,) * (len(bits.shape) + 1)))
 
 
 #: What is known of each element for every choice.

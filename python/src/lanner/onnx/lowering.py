@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 from lanner.errors import ModelError, Refusal, UnsupportedOpError
 from lanner.heads import Form, Head, Policy, choose_policy
-from lanner.named import NamedInput, NamedOutput
+from lanner.named import TYPES, NamedInput, NamedOutput
 from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
@@ -23,13 +23,15 @@ from lanner.onnx.bodies import is_opened, names_read, opened, ways
 from lanner.onnx.branches import open_branches
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
+from lanner.onnx.comparison import ORDERS, is_computed
 from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.entries import Entry, check_columns, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
+from lanner.onnx.fused import take_apart
 from lanner.onnx.hiding import hides
 from lanner.onnx.infinite import Origins
-from lanner.onnx.lookup import Bits, Indices, Lookup, follow, lacks_row, moved_pair, moves
+from lanner.onnx.lookup import Bits, Indices, Lookup, follow, lacks_row, moved_pair, moves, truth
 from lanner.onnx.node import Node, NotFiniteError
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_ends
@@ -39,10 +41,12 @@ from lanner.onnx.refusals import Refusals
 from lanner.onnx.registry import Lowering, Value, find_lowering
 from lanner.onnx.split import split_classifiers
 from lanner.onnx.steps import Outcome, Share, Step, shape_of
+from lanner.onnx.trees.joined import join_trees
 from lanner.onnx.trees.lower import OPERATORS, check_split, lower_trees
 from lanner.onnx.trees.split import split_trees
 from lanner.onnx.trees.table import Table
 from lanner.onnx.unknown import check_embedding, unknown
+from lanner.onnx.whole import cast_type, keeps_whole, leaves_integers, makes_truths
 
 #: How far below 0 a private mask is where nothing is known of the scores that it is added to.
 _BOUND = 64.0
@@ -148,11 +152,13 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     frame = frame or Frame()
     frame.apply(proto)
     open_branches(proto)
+    take_apart(proto)
     samples_first(proto)
     free_batch(proto)
     split_trees(proto)
     split_classifiers(proto)
     graph, refusals = proto.graph, Refusals()
+    refusals.attempt(lambda: join_trees(proto, frame.outputs))
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     ends = refusals.attempt(lambda: find_ends(graph, constants, wanted, frame.outputs)) or []
     sinks = ends or [find_end(graph, name, constants) for name in _float_outputs(graph)]
@@ -177,6 +183,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     if ends and entries and wanted is None and len(ends) == 1 and _shows_values(proto, entries, ends[0]):
         ends = refusals.attempt(lambda: find_ends(graph, constants, "value", frame.outputs)) or []
     walk = _Walk(proto, builder, values, refusals, frame)
+    walk.note_integers(entry.named for entry in entries)
     for taken in ends or sinks:
         walk.lower_to(taken, wanted)
     model = None
@@ -269,6 +276,8 @@ class _Walk:
         self._refusals = refusals
         self._made: dict[tuple[str, float | None], Wire | Opaque] = {}
         self.masked: list[str] = []
+        #: Tensors of integers that depend on the input, and their types.
+        self._whole: dict[str, np.dtype[Any]] = {}
         self._frame = frame
         self._shapes = InferredShapes(proto)
         self._shown: set[str] = set()
@@ -336,7 +345,7 @@ class _Walk:
             return
         if any(isinstance(value, Indices | Bits) for value in given) and self._looks_up(proto, given):
             return
-        bound = self._bound(proto, given)
+        bound, kinds = self._bound(proto, given), self._kinds(proto, given)
         if proto.op_type in ("Shape", "Size"):
             # Rows of a public table have no integers, but those that are asked for here are not read.
             given = [value.stand_in if isinstance(value, Indices) else value for value in given]
@@ -346,14 +355,40 @@ class _Walk:
         if blind and follows_from_shapes(node.operator, inputs):
             self.values.update({name: Opaque(of_shapes=True) for name in proto.output if name})
             return
-        compute = _unseen if blind else self._computed
+        compute = _unseen if blind else self._computed if keeps_whole(proto, kinds) else _rounded
         outcome, values = self._refusals.attempt(partial(compute, node), node) or (Outcome.REFUSED, {})
         if outcome in (Outcome.REFUSED, Outcome.UNCHECKED):
             values = {name: self._shapes.stand_in(name) for name in proto.output if name}
+        elif outcome is Outcome.RUNS:
+            values = self._typed(proto, values, kinds)
         self.values.update(values)
         if outcome is not Outcome.CONSTANT:
             outputs = [shape_of(self.values.get(name)) for name in proto.output]
             self.steps.append(Step(node, outcome, [shape_of(value) for value in inputs], outputs))
+
+    def _typed(self, proto: onnx.NodeProto, values: dict[str, Any], kinds: Sequence[np.dtype[Any]]) -> dict[str, Any]:
+        """A node's outputs, those of truth values and integers as such; `kinds` are the types of its integers."""
+        if makes_truths(proto):
+            return {name: _as_truth(value) for name, value in values.items()}
+        kind = cast_type(proto) or max(kinds, key=lambda kind: kind.itemsize, default=None)
+        if kind is not None and not leaves_integers(proto):
+            self._whole.update(dict.fromkeys(values, kind))
+        return values
+
+    def note_integers(self, inputs: Iterable[NamedInput]) -> None:
+        """Note which inputs are numbers of a type of integers."""
+        for entry in inputs:
+            if entry.choices is None and np.dtype(TYPES[entry.datatype]).kind in "iu":
+                self._whole[entry.name] = np.dtype(TYPES[entry.datatype])
+
+    def _kinds(self, proto: onnx.NodeProto, given: Sequence[object]) -> list[np.dtype[Any]]:
+        """The types of a node's inputs that depend on the network's and are of integers in the file."""
+        kinds = []
+        for name, value in zip(proto.input, given, strict=True):
+            held = value.table if isinstance(value, Indices) else value.pair if isinstance(value, Bits) else None
+            kind = self._whole.get(name) if held is None else held.dtype
+            kinds += [] if kind is None or kind.kind not in "iu" else [kind]
+        return kinds
 
     def _open(self, proto: onnx.NodeProto) -> None:
         """Lower the body of a branch or a loop in its place."""
@@ -440,6 +475,9 @@ class _Walk:
             found = None
         if found is None and proto.op_type == "Where":
             return self._chooses(node, given)
+        if found is None and proto.op_type in ORDERS and any(isinstance(value, Indices) for value in given):
+            # A product with a table is off by a rounding, and an index is often what it is compared with.
+            self._refusals.note(_looked_up_and_compared(proto), node)
         if found is None and (told := lacks_row(node, given)) is not None:
             name = next(filter(None, proto.output))
             self._refusals.note(node.unsupported("input 1", *told), node)
@@ -462,7 +500,7 @@ class _Walk:
         scores = next((name for name, value in zip(names, both, strict=True) if isinstance(value, Wire)), condition)
 
         def bound(least: float) -> float | None:
-            if not hides(self.proto.graph, node.proto.output[0], least, self._shown):
+            if not self._hides(node.proto.output[0], least, given[0]):
                 return None
             self.masked.append(scores)
             return self._frame.bounds.get(scores, _BOUND)
@@ -493,13 +531,21 @@ class _Walk:
         if proto.op_type != "Add" or not masks:
             return None
         largest = max(mask.largest_of_mask for mask in masks)
-        if not hides(self.proto.graph, proto.output[0], largest, self._shown):
+        if not all(self._hides(proto.output[0], largest, mask) for mask in masks):
             return None
         scores = next((name for name, value in zip(proto.input, given, strict=True) if isinstance(value, Wire)), None)
         if scores is None:
             return None
         self.masked.append(scores)
         return self._frame.bounds.get(scores, _BOUND)
+
+    def _hides(self, name: str, least: float, mask: object) -> bool:
+        """Whether a number in a tensor takes elements of scores away, as a private mask says.
+
+        What the network compares may hide any of them, so that the client's numbers are looked at closely.
+        """
+        computed = isinstance(mask, Bits) and is_computed(self.builder, mask.source)
+        return hides(self.proto.graph, name, least, self._shown, closely=computed)
 
     def _materialised(
         self, name: str, value: Value | Lookup | Table | Opaque | None, bound: float | None = None
@@ -539,6 +585,26 @@ def _lowering_of(node: Node) -> Lowering:
     if lowering is None:
         raise unknown(node)
     return lowering
+
+
+def _looked_up_and_compared(proto: onnx.NodeProto) -> UnsupportedOpError:
+    return Node(proto, []).unsupported(
+        "an input",
+        "is looked up by the input's integers, and each is compared with another value than the others of its choices",
+        "compare it with one constant, or let the input be of floats",
+    )
+
+
+def _as_truth(value: object) -> object:
+    """Truth values of the network, of which what follows from them alone is computed for both when compiling."""
+    return truth(value) if isinstance(value, Wire) and not any(value.merged) else value
+
+
+def _rounded(node: Node) -> tuple[Outcome, dict[str, Any]]:
+    """Refuse what does not compute with integers as with the same numbers as floats."""
+    _lowering_of(node)
+    what = "is of integers that depend on the input, which it may round, or wrap where their type is narrow"
+    raise node.unsupported("an input", what, "cast them to floats before")
 
 
 def _unseen(node: Node) -> tuple[Outcome, dict[str, Any]]:

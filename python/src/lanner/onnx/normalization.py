@@ -42,9 +42,11 @@ def lower_batch_normalization(node: Node, graph: GraphBuilder) -> Wire:
     return graph.elementwise("BatchNorm", x, {"eps": float(node.attr("epsilon", 1e-5))}, dict(tensors))
 
 
-@lowers("LayerNormalization", "RMSNormalization")
+@lowers("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization")
 def lower_layer_normalization(node: Node, graph: GraphBuilder) -> tuple[Wire | None, ...]:
     """Lower ``LayerNormalization`` along the last axes, from one on, and ``RMSNormalization``, which takes no mean off.
+
+    ``SimplifiedLayerNormalization`` is onnxruntime's name of the second one.
 
     Shapes: x (...), scale and bias of the last axes; the result has x's shape, the mean and the inverse deviation have
     sides of 1 there.
@@ -116,6 +118,29 @@ def lower_lp_normalization(node: Node, graph: GraphBuilder) -> Wire:
     of_each = absolute(graph, lines.image) if p == 1 else graph.square(lines.image)
     inverse = power(graph, lines.over(of_each).sum(graph), -1.0 / p)
     return lines.over(graph.matrix_product(lines.image, inverse)).back(graph)
+
+
+@lowers("LRN")
+def lower_local_response(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``LRN``: x over a power of a sum of squares of neighbouring channels, which do not reach beyond the ends.
+
+    Shapes: x (c, ...); the result has x's shape.
+
+    Raises:
+        UnsupportedOpError: If the window has no channel, or bias is not above 0.
+    """
+    x, size = node.wire(0), int(node.attr("size", 0))
+    alpha, beta, bias = float(node.attr("alpha", 1e-4)), float(node.attr("beta", 0.75)), float(node.attr("bias", 1.0))
+    if size < 1:
+        raise node.unsupported("size", f"is {size}; a number from 1 is needed")
+    if bias <= 0.0 or alpha < 0.0:
+        raise node.unsupported("bias", f"is {bias:g} with an alpha of {alpha:g}; a sum above 0 is needed")
+    columns = graph.reshape(x, (1, x.shape[0], x.size // x.shape[0]))
+    pads = [(size - 1) // 2, 0, size // 2, 0]
+    attributes = {"kernel": [size, 1], "strides": [1, 1], "pads": pads, "count_include_pad": True}
+    mean = graph.add_node("AveragePool", (graph.square(columns),), columns.shape, attributes)
+    divided = graph.multiply(columns, power(graph, graph.scale(mean, alpha), -beta, bias))
+    return graph.reshape(divided, x.shape)
 
 
 @dataclass(frozen=True, slots=True)

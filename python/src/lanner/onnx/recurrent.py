@@ -15,7 +15,7 @@ from lanner.onnx.node import Node
 from lanner.onnx.recurrent_cells import CELLS, Direction, State, Step, as_wire
 from lanner.onnx.recurrent_functions import read_functions
 from lanner.onnx.registry import SEQUENCE_LENS, lowers
-from lanner.onnx.terms import Array
+from lanner.onnx.terms import Array, Term
 
 #: How many directions each value of the attribute has, and which of them go from the last step to the first.
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -32,21 +32,27 @@ def lower_recurrent(node: Node, graph: GraphBuilder) -> tuple[Wire | None, ...]:
     direction (directions, hidden), of an LSTM the last cell too. The batch is at axis 1 of x and of the last states,
     and at axis 2 of all states; in layout 1 it is first everywhere.
 
+    States before the first step may be secrets, (directions, hidden) with the batch where the last states have it.
+    Of sequences that are all shorter than x the states behind their ends are zeros.
+
     Raises:
-        UnsupportedOpError: If anything but x depends on the secret, sequences differ in length, or an activation is not
-            among the graph's operators.
+        UnsupportedOpError: If weights or lengths depend on the secret, sequences differ in length, or an activation is
+            not among the graph's operators.
         ModelError: If the weights' shapes do not fit.
     """
     x = _steps_of(node)
-    steps = x.shape[0]
-    runs = [_run(node, graph, x, direction) for direction in _directions(node, x.shape[1])]
+    steps, length = x.shape[0], _length(node, x)
+    read = graph.slice(x.plain(), (range(length), range(x.shape[1])))
+    runs = [_run(node, graph, read, direction) for direction in _directions(node, graph, x.shape[1])]
     layout = node.attr("layout", 0)
     graph.enter(node.name)
     every, last, cell = (bool(name) for name in [*node.proto.output, "", ""][:3])
     outputs: list[Wire | None] = [None, None, None]
     if every:
-        states = [run.states[step] for step in range(steps) for run in runs]
-        outputs[0] = _joined(graph, states, (steps, len(runs)), 0 if layout else 2)
+        states = [run.states[step] for step in range(length) for run in runs]
+        joined = graph.reshape(graph.concat(tuple(states), 0), (length, len(runs), states[0].size))
+        whole = graph.pad(joined, (0, 0, 0), (steps - length, 0, 0))
+        outputs[0] = replace(whole, batch=0 if layout else 2)
     if last:
         outputs[1] = _joined(graph, [as_wire(run.last.hidden) for run in runs], (len(runs),), 1 - layout)
     if cell:
@@ -113,17 +119,34 @@ def _steps_of(node: Node) -> Wire:
     if len(x.shape) != 2 or x.batch != 1 - layout:
         needed = "samples, steps" if layout else "steps, samples"
         raise node.unsupported("input 0", f"has shape {x.batch_shape}; {needed} and inputs are needed")
-    lengths = node.constant(SEQUENCE_LENS) if len(node.inputs) > SEQUENCE_LENS else None
-    if lengths is not None and not np.all(np.asarray(lengths) == x.shape[0]):
-        raise node.unsupported(
-            "sequence_lens",
-            f"is {np.ravel(lengths).tolist()}, and every sequence must have all {x.shape[0]} steps",
-            "export the model without it",
-        )
     return x
 
 
-def _directions(node: Node, inputs: int) -> list[Direction]:
+def _length(node: Node, x: Wire) -> int:
+    """How many steps the sequences have, which is public.
+
+    Raises:
+        UnsupportedOpError: If it depends on the secret, or they differ.
+    """
+    steps = x.shape[0]
+    value = node.inputs[SEQUENCE_LENS] if len(node.inputs) > SEQUENCE_LENS else None
+    if isinstance(value, Wire):
+        raise node.unsupported(
+            "sequence_lens",
+            "depends on the input, and the number of steps is public",
+            "make it a constant, as in --fix NAME=STEPS, or export the model without it",
+        )
+    lengths = [steps] if value is None else np.ravel(value).tolist()
+    if len(set(lengths)) != 1 or not 1 <= lengths[0] <= steps:
+        raise node.unsupported(
+            "sequence_lens",
+            f"is {lengths}, and all sequences must have the same number of steps, from 1 to {steps}",
+            "export the model without it",
+        )
+    return int(lengths[0])
+
+
+def _directions(node: Node, graph: GraphBuilder, inputs: int) -> list[Direction]:
     """The layer's directions, with their weights."""
     kind = str(node.attr("direction", "forward"))
     if kind not in _DIRECTIONS:
@@ -136,8 +159,8 @@ def _directions(node: Node, inputs: int) -> list[Direction]:
     weight = _checked(node, 1, (count, gates * hidden, inputs))
     recurrence = _checked(node, 2, (count, gates * hidden, hidden))
     bias = _checked(node, 3, (count, 2 * gates * hidden))
-    first = _initial(node, 5, count, hidden)
-    cell = _initial(node, 6, count, hidden)
+    first = _initial(node, graph, 5, count, hidden)
+    cell = _initial(node, graph, 6, count, hidden)
     peepholes = _checked(node, 7, (count, 3 * hidden)).reshape(count, 3, hidden)
     functions = read_functions(node, count)
     clip = float(node.attr("clip", 0.0))
@@ -152,6 +175,7 @@ def _directions(node: Node, inputs: int) -> list[Direction]:
             state_weight=recurrence[index].reshape(gates, hidden, hidden),
             input_bias=bias[index].reshape(2, gates, hidden)[0],
             state_bias=bias[index].reshape(2, gates, hidden)[1],
+            size=hidden,
             hidden=first[index],
             cell=cell[index],
             peepholes=np.pad(peepholes[index], ((0, 1), (0, 0))),
@@ -178,22 +202,27 @@ def _checked(node: Node, index: int, shape: tuple[int, ...]) -> Array:
     return value
 
 
-def _initial(node: Node, index: int, directions: int, hidden: int) -> Array:
-    """The state before the first step, (directions, hidden), which is the same for all samples."""
+def _initial(node: Node, graph: GraphBuilder, index: int, directions: int, hidden: int) -> list[Term]:
+    """The state before the first step of each direction, (hidden,): a secret, or the same for all samples.
+
+    Raises:
+        UnsupportedOpError: If it has another shape, or samples differ.
+    """
     batch = 0 if node.attr("layout", 0) else 1
-    if len(node.inputs) > index and isinstance(node.inputs[index], Wire):
-        raise node.unsupported(
-            f"input {index}",
-            "is a state that depends on a private input, and a first state must be a constant",
-            "fix the input that it comes from, as in --fix state=0, or write the cell of MatMul, Sigmoid, Tanh and Mul",
-        )
-    value = node.weight(index) if len(node.inputs) > index and node.constant(index) is not None else None
-    if value is None:
-        return np.zeros((directions, hidden), np.float32)
+    needed = f"{'directions, samples' if batch else 'samples, directions'} and units are needed"
+    given = node.inputs[index] if len(node.inputs) > index else None
+    if isinstance(given, Wire):
+        # Of one sample and one direction either axis is the samples'.
+        is_placed = given.batch == batch or (directions == 1 and given.batch < 2)
+        if given.shape != (directions, hidden) or not is_placed or any(given.merged):
+            raise node.unsupported(f"input {index}", f"has shape {given.batch_shape}; {needed}")
+        plain = given.plain()
+        rows = (graph.slice(plain, (range(place, place + 1), range(hidden))) for place in range(directions))
+        return [graph.reshape(row, (hidden,)) for row in rows]
+    if given is None:
+        return [np.zeros(hidden, np.float32)] * directions
+    value = node.weight(index)
     samples = np.moveaxis(value, batch, 0) if value.ndim > batch else value
     if samples.shape[1:] != (directions, hidden) or not (samples == samples[:1]).all():
-        needed = "directions, samples" if batch else "samples, directions"
-        raise node.unsupported(
-            f"input {index}", f"has shape {value.shape}; {needed} and units are needed, the same for all samples"
-        )
-    return np.asarray(samples[0], np.float32)
+        raise node.unsupported(f"input {index}", f"has shape {value.shape}; {needed}, the same for all samples")
+    return list(np.asarray(samples[0], np.float32))

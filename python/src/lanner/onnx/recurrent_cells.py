@@ -28,6 +28,7 @@ class Direction:
         state_weight: (gates, hidden, hidden).
         input_bias: (gates, hidden).
         state_bias: (gates, hidden).
+        size: The number of hidden units.
         hidden: The state before the first step, (hidden,).
         cell: An LSTM's cell there; zeros elsewhere.
         peepholes: What an LSTM's gates take of each element of the cell, (4, hidden); zeros elsewhere.
@@ -43,18 +44,14 @@ class Direction:
     state_weight: Array
     input_bias: Array
     state_bias: Array
-    hidden: Array
-    cell: Array
+    size: int
+    hidden: Term
+    cell: Term
     peepholes: Array
     functions: Sequence[Function]
     clip: float
     joins_reset: bool
     joins_forget: bool
-
-    @property
-    def size(self) -> int:
-        """The number of hidden units."""
-        return int(self.hidden.size)
 
 
 @dataclass(frozen=True, slots=True)

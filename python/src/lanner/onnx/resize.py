@@ -1,16 +1,17 @@
-"""Resizing to the nearest element, which is a movement."""
+"""Resizing: to the nearest element, which is a movement, or to what is between elements, which are sums of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
+from lanner.onnx.linear_maps import Taps, weighted_sums_along
 from lanner.onnx.node import Node
 from lanner.onnx.pad import pad_with
 from lanner.onnx.registry import lowers
@@ -36,47 +37,99 @@ class Axis:
 
 @lowers("Resize")
 def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Resize`` in mode ``nearest``, with every way to count coordinates.
+    """Lower ``Resize`` in every mode, with every way to count coordinates: elements that are picked, or sums of them.
 
     Which element is the nearest is computed in float32, as onnxruntime does.
 
     Raises:
-        UnsupportedOpError: If the mode is another, the sizes are not constant, or samples would be added.
+        UnsupportedOpError: If the mode is unknown, the sizes are not constant, or samples would be added.
     """
-    node.require("mode", "nearest")
-    node.require("keep_aspect_ratio_policy", "stretch")
-    x = node.wire(0)
-    coordinates, nearest = node.attr("coordinate_transformation_mode", "half_pixel"), node.attr("nearest_mode", _FLOOR)
-    if coordinates not in _COORDINATES:
-        raise node.unsupported(
-            "coordinate_transformation_mode", f"is {coordinates}; {', '.join(_COORDINATES)} are known"
-        )
-    if nearest not in _NEAREST:
-        raise node.unsupported("nearest_mode", f"is {nearest}; {', '.join(_NEAREST)} are known")
-    extrapolated = float(node.attr("extrapolation_value", 0.0))
-    if not math.isfinite(extrapolated):
-        raise node.unsupported("extrapolation_value", f"is {extrapolated}, not finite")
+    _check_attributes(node)
+    x, mode = node.wire(0), node.attr("mode", "nearest")
+    coordinates = node.attr("coordinate_transformation_mode", "half_pixel")
     axes = _axes(node, (BATCH, *x.shape), coordinates == _CROP)
     if axes[0].scale != 1.0 or axes[0].target != BATCH or min(axis.target for axis in axes) < 1:
         shape = tuple(axis.target for axis in axes)
         raise node.unsupported("sizes", f"turns {x.batch_shape} into {shape}; samples must stay apart")
     graph.check_size([axis.target for axis in axes])
     whole = all(axis.target == axis.source for axis in axes)
-    outside = []
+    outside, taps = list[tuple[int, int]](), dict[int, Taps]()
     for place, axis in enumerate(axes[1:]):
         found = _COORDINATES[coordinates](np.arange(axis.target, dtype=np.float32), axis)
         inside = (found >= 0) & (found <= axis.source - 1) if coordinates == _CROP else np.full(found.shape, True)
         if not inside.any():
             raise node.unsupported("roi", "holds nothing of the input")
-        picked = np.clip(_NEAREST[nearest](found[inside]), 0, axis.source - 1).astype(np.int64).tolist()
-        if (whole or axis.scale == 1.0) and picked != list(range(axis.source)):
+        outside.append((int(inside.argmax()), int(inside[::-1].argmax())))
+        each = _taps(node, found[inside], axis)
+        if each.is_identity(axis.source):
+            continue
+        if whole or axis.scale == 1.0:
             # By the standard other elements are taken; onnxruntime takes the axis as it is.
             raise node.unsupported(
                 "sizes", f"keeps axis {place + 1} but not its elements, which runtimes do differently"
             )
-        outside.append((int(inside.argmax()), int(inside[::-1].argmax())))
-        x = pick(graph, x, place, picked)
-    return pad_with(graph, x, outside, extrapolated)
+        taps[place] = each
+    if mode == "nearest":
+        for place, each in taps.items():
+            x = pick(graph, x, place, np.ravel(each.places).tolist())
+    else:
+        x = weighted_sums_along(graph, x, taps)
+    return pad_with(graph, x, outside, float(node.attr("extrapolation_value", 0.0)))
+
+
+def _check_attributes(node: Node) -> None:
+    for name, usual, known in (
+        ("mode", "nearest", ("nearest", *_KERNELS)),
+        ("coordinate_transformation_mode", "half_pixel", tuple(_COORDINATES)),
+        ("nearest_mode", _FLOOR, tuple(_NEAREST)),
+        ("keep_aspect_ratio_policy", "stretch", tuple(_POLICIES)),
+    ):
+        if node.attr(name, usual) not in known:
+            raise node.unsupported(name, f"is {node.attr(name, usual)}; {', '.join(known)} are known")
+    if node.attr("mode", "nearest") == "nearest" and node.attr("antialias", 0):
+        raise node.unsupported("antialias", "is set, which mode nearest has not")
+    if not math.isfinite(extrapolated := float(node.attr("extrapolation_value", 0.0))):
+        raise node.unsupported("extrapolation_value", f"is {extrapolated}, not finite")
+
+
+def _taps(node: Node, places: NDArray[np.float32], axis: Axis) -> Taps:
+    """The elements that make those at places along an axis: the nearest of each, or those around it."""
+    mode = node.attr("mode", "nearest")
+    if mode != "nearest":
+        return _between(node, places.astype(np.float64), axis, mode)
+    picked = np.clip(_NEAREST[node.attr("nearest_mode", _FLOOR)](places), 0, axis.source - 1).astype(np.int64)
+    return Taps(picked[:, np.newaxis], np.ones((len(picked), 1)))
+
+
+def _between(node: Node, found: NDArray[np.float64], axis: Axis, mode: str) -> Taps:
+    """The elements around places between them, and their weights."""
+    kernel, reach = _KERNELS[mode]
+    shrunk = min(float(axis.scale), 1.0) if node.attr("antialias", 0) else 1.0
+    first = math.floor(-reach / shrunk) + 1
+    places = np.floor(found)[:, np.newaxis] + np.arange(first, 2 - first)
+    weights = kernel((places - found[:, np.newaxis]) * shrunk, float(node.attr("cubic_coeff_a", -0.75)))
+    if node.attr("exclude_outside", 0):
+        weights = np.where((places >= 0) & (places < axis.source), weights, 0.0)
+    weights /= weights.sum(1, keepdims=True)
+    return Taps(np.clip(places, 0, axis.source - 1).astype(np.int64), weights)
+
+
+def _linear(x: NDArray[np.float64], _: float) -> NDArray[np.float64]:
+    return np.maximum(1.0 - np.abs(x), 0.0)
+
+
+def _cubic(x: NDArray[np.float64], a: float) -> NDArray[np.float64]:
+    x = np.abs(x)
+    near = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    far = ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+    return np.where(x <= 1.0, near, np.where(x < 2.0, far, 0.0))
+
+
+#: How much an element at a distance weighs, and how far it may be.
+_KERNELS: dict[str, tuple[Callable[[NDArray[np.float64], float], NDArray[np.float64]], int]] = {
+    "linear": (_linear, 1),
+    "cubic": (_cubic, 2),
+}
 
 
 def _axes(node: Node, source: tuple[int, ...], crops: bool) -> list[Axis]:
@@ -109,6 +162,20 @@ def _axes(node: Node, source: tuple[int, ...], crops: bool) -> list[Axis]:
         else:
             target = int(sizes[place])
             axes[axis] = Axis(side, target, np.float32(target) / np.float32(side), window)
+    return _of_one_scale(node, axes, listed) if sizes.size else axes
+
+
+def _of_one_scale(node: Node, axes: list[Axis], listed: list[int]) -> list[Axis]:
+    """The axes at one scale where their ratio is to be kept; as they are elsewhere."""
+    policy, rank = _POLICIES[node.attr("keep_aspect_ratio_policy", "stretch")], len(axes)
+    if policy is None:
+        return axes
+    if 0 in (axis % rank for axis in listed):
+        raise node.unsupported("keep_aspect_ratio_policy", "depends on the number of samples", "name its axes")
+    scale = policy(axes[axis].scale for axis in listed)
+    for axis in listed:
+        exact = float(scale * np.float32(axes[axis].source))
+        axes[axis] = replace(axes[axis], target=math.floor(exact + 0.5), scale=scale)
     return axes
 
 
@@ -152,6 +219,13 @@ def _crop(x: NDArray[np.float32], axis: Axis) -> NDArray[np.float32]:
         return x * _ZERO + _HALF * (start + end) * last
     return start * last + x * (end - start) * last / np.float32(axis.target - 1)
 
+
+#: Which of the scales that sizes ask for is that of all axes.
+_POLICIES: dict[str, Callable[[Iterable[np.float32]], np.float32] | None] = {
+    "stretch": None,
+    "not_larger": min,
+    "not_smaller": max,
+}
 
 _HALF, _ZERO = np.float32(0.5), np.float32(0.0)
 _CROP = "tf_crop_and_resize"

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from lanner.onnx.batch_size import OTHER
@@ -14,23 +15,36 @@ from lanner.onnx.folding import BATCH
 from lanner.onnx.node import Node
 from lanner.onnx.number_types import FLOATS
 from lanner.onnx.registry import lowers
+from lanner.onnx.whole import is_whole, is_wide
 
 
 @lowers("Identity", "Dropout", "Cast")
-def lower_identity(node: Node, graph: GraphBuilder) -> Wire:  # noqa: ARG001 - adds nothing
-    """Lower what does nothing in inference: the result is x.
+def lower_identity(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower what does nothing in inference: the result is x. A Cast to truth values is 1 where x is not 0.
 
     Raises:
-        UnsupportedOpError: If a Dropout trains or its mask is used, or a Cast is not to a float type.
+        UnsupportedOpError: If a Dropout trains or its mask is used, or a Cast rounds.
     """
     node.single_output()
-    if node.operator == "Cast" and node.attr("to", 1) not in FLOATS:
-        raise node.unsupported("to", "is not a float type")
+    if node.operator == "Cast":
+        return _cast(node, graph)
     if node.operator == "Dropout":
         training = node.constant(2)
         if training is not None and bool(np.asarray(training).any()):
             raise node.unsupported("training_mode", "is set")
     return node.wire(0)
+
+
+def _cast(node: Node, graph: GraphBuilder) -> Wire:
+    x, to = node.wire(0), node.attr("to", 1)
+    if to == onnx.TensorProto.BOOL:
+        return graph.add(graph.step(x), graph.step(graph.negate(x)))
+    if to in FLOATS:
+        return x
+    if not is_wide(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))) or not is_whole(graph, x):
+        what = "is not a float type, and would round the values or wrap them"
+        raise node.unsupported("to", what, "cast to a float type")
+    return x
 
 
 @lowers("Flatten")

@@ -8,7 +8,7 @@ from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
 
 #: Those that have a limit far below and far above 0, or are taken where calibration saw their input, and no attributes.
-_FUNCTIONS = ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp", "Log", "Sqrt", "Reciprocal")
+_FUNCTIONS = ("Sigmoid", "Tanh", "Erf", "Softsign", "Sin", "Cos", "Exp", "Log", "Sqrt", "Reciprocal")
 
 
 @lowers(*_FUNCTIONS)

@@ -14,7 +14,7 @@ _NETWORK = "train a neural network or a linear model in its place"
 
 #: Why an operator is refused, and what to do; by its name with the domain.
 _REASONS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh"), (_SMOOTH, "train the network without it")),
+    **dict.fromkeys(("Tan", "Atan", "Sinh", "Cosh"), (_SMOOTH, "train the network without it")),
     **dict.fromkeys(
         ("Scan",),
         (
@@ -25,7 +25,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("com.microsoft.Attention", "com.microsoft.MultiHeadAttention"),
         (
-            "is several operators in one, which this version takes apart only",
+            "is several operators in one, with keys of earlier calls or in another form that this version has not",
             "export the model with MatMul, Softmax and MatMul in its place",
         ),
     ),
@@ -50,10 +50,6 @@ _REASONS: dict[str, tuple[str, str]] = {
             "ai.onnx.ml.DictVectorizer",
         ),
         ("looks a secret value up, which this version does not compute", "encode the input before the prediction"),
-    ),
-    **dict.fromkeys(
-        ("ai.onnx.ml.Binarizer",),
-        ("compares a secret with a threshold, which this version does not compute", "train the network without it"),
     ),
 }
 

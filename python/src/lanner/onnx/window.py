@@ -1,9 +1,12 @@
-"""Sliding windows over images and rows: strides, dilations, and the padding that attributes stand for."""
+"""Sliding windows over rows, images and volumes: strides, dilations, and the padding that attributes stand for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lanner.errors import ModelError
 from lanner.onnx.node import Node
@@ -30,10 +33,41 @@ class Window:
     overhang: tuple[int, int]
 
 
-def resolve_window(node: Node, kernel: tuple[int, ...], sides: tuple[int, ...]) -> Window:
-    """Resolve a node's window attributes for an image of a given height and width, or for rows of a given length.
+@dataclass(frozen=True, slots=True)
+class AxisWindow:
+    """A window along one axis.
 
-    Rows are images of height 1.
+    Attributes:
+        side: The number of elements of the axis.
+        kernel: The number of taps.
+        stride: The distance of neighbouring windows.
+        dilation: The distance of neighbouring taps.
+        pads: Padding before and after the axis, as the file has it.
+        count: The number of windows.
+        overhang: How far the last window reaches beyond the padding under ``ceil_mode``.
+    """
+
+    side: int
+    kernel: int
+    stride: int
+    dilation: int
+    pads: tuple[int, int]
+    count: int
+    overhang: int
+
+    def places(self) -> NDArray[np.int64]:
+        """Which element each tap of each window meets, (count, kernel); padding is below 0 or beyond the side."""
+        first = np.arange(self.count)[:, np.newaxis] * self.stride - self.pads[0]
+        return np.asarray(first + np.arange(self.kernel) * self.dilation, np.int64)
+
+    def real(self) -> NDArray[np.bool_]:
+        """Which taps meet an element, (count, kernel)."""
+        places = self.places()
+        return (places >= 0) & (places < self.side)
+
+
+def resolve_axes(node: Node, kernel: Sequence[int], sides: Sequence[int]) -> list[AxisWindow]:
+    """Resolve a node's window attributes, axis by axis.
 
     Raises:
         ModelError: If the window does not fit.
@@ -43,21 +77,45 @@ def resolve_window(node: Node, kernel: tuple[int, ...], sides: tuple[int, ...]) 
     strides, dilations = positive(node, "strides", count), positive(node, "dilations", count)
     ceil = bool(node.attr("ceil_mode", 0))
     begins, ends = _pads(node, kernel, sides, strides, dilations)
-    axes = [
-        _axis(sides[axis], kernel[axis], strides[axis], dilations[axis], (begins[axis], ends[axis]), ceil)
-        for axis in range(count)
-    ]
-    if min(windows for windows, _ in axes) < 1:
+    axes = []
+    for axis, side in enumerate(sides):
+        taps, stride, dilation, pads = kernel[axis], strides[axis], dilations[axis], (begins[axis], ends[axis])
+        windows, overhang = _count(side, taps, stride, dilation, pads, ceil)
+        axes.append(AxisWindow(side, taps, stride, dilation, pads, windows, overhang))
+    if min(axis.count for axis in axes) < 1:
+        kind = {1: "rows", 2: "an image"}.get(count, "a volume")
         raise ModelError(
-            f"a window of {_product(kernel)} does not fit {'an image' if count == 2 else 'rows'} of {_product(sides)}",
+            f"a window of {_product(kernel)} does not fit {kind} of {_product(sides)}",
             where=node.where,
             fix="check the input's shape and the pads",
         )
-    overhang = pair([reach for _, reach in axes], 0)
-    (top, left), (bottom, right) = pair(begins, 0), pair(ends, 0)
-    pads = (top, left, bottom + overhang[0], right + overhang[1])
-    output = pair([windows for windows, _ in axes], 1)
-    return Window(pair(kernel, 1), pair(strides, 1), pair(dilations, 1), pads, output, overhang)
+    return axes
+
+
+def resolve_window(node: Node, kernel: tuple[int, ...], sides: tuple[int, ...]) -> Window:
+    """Resolve a node's window attributes for an image of a given height and width, or for rows of a given length.
+
+    Rows are images of height 1.
+
+    Raises:
+        ModelError: If the window does not fit.
+        UnsupportedOpError: If ``auto_pad`` is unknown or a pad is negative.
+    """
+    return window_of(resolve_axes(node, kernel, sides))
+
+
+def window_of(axes: Sequence[AxisWindow]) -> Window:
+    """The window of one axis, or of two."""
+    overhang = pair([axis.overhang for axis in axes], 0)
+    (top, left), (bottom, right) = (pair([axis.pads[end] for axis in axes], 0) for end in (0, 1))
+    return Window(
+        kernel=pair([axis.kernel for axis in axes], 1),
+        strides=pair([axis.stride for axis in axes], 1),
+        dilations=pair([axis.dilation for axis in axes], 1),
+        pads=(top, left, bottom + overhang[0], right + overhang[1]),
+        output=pair([axis.count for axis in axes], 1),
+        overhang=overhang,
+    )
 
 
 def pair(values: Sequence[int], above: int) -> tuple[int, int]:
@@ -103,7 +161,7 @@ def _pads(
     return (small, large) if auto == "SAME_UPPER" else (large, small)
 
 
-def _axis(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int], ceil: bool) -> tuple[int, int]:
+def _count(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int], ceil: bool) -> tuple[int, int]:
     """The number of windows on one axis, and how far the last one reaches beyond the padding."""
     span = (kernel - 1) * dilation + 1
     padded = size + pads[0] + pads[1]

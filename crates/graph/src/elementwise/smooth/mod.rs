@@ -24,6 +24,10 @@ pub enum Function {
     Erf,
     /// `x / (1 + |x|)`.
     Softsign,
+    /// The sine.
+    Sin,
+    /// The cosine.
+    Cos,
     /// `e^x`.
     Exp,
     /// The natural logarithm.
@@ -55,6 +59,8 @@ impl Function {
             Self::Tanh => "Tanh",
             Self::Erf => "Erf",
             Self::Softsign => "Softsign",
+            Self::Sin => "Sin",
+            Self::Cos => "Cos",
             Self::Exp => "Exp",
             Self::Log => "Log",
             Self::Sqrt => "Sqrt",
@@ -73,6 +79,8 @@ impl Function {
             Self::Tanh => x.tanh(),
             Self::Erf => erf(x),
             Self::Softsign => x / (1.0 + x.abs()),
+            Self::Sin => x.sin(),
+            Self::Cos => x.cos(),
             Self::Exp => x.exp(),
             Self::Log => x.ln(),
             Self::Sqrt => x.sqrt(),
@@ -128,7 +136,9 @@ impl Function {
             Self::Tanh | Self::Erf | Self::Softsign => [Some(-1.0), Some(1.0)],
             Self::Exp => [Some(0.0), None],
             Self::Tail(ramp) => [Some(ramp.floor()), Some(0.0)],
-            Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => [None, None],
+            Self::Sin | Self::Cos | Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => {
+                [None, None]
+            }
             Self::Within(within) => within.of.limits(),
         }
     }
@@ -159,7 +169,7 @@ impl Elementwise for Function {
 
     fn never_decreases(&self) -> bool {
         match self {
-            Self::Reciprocal | Self::Power { .. } | Self::Tail(_) => false,
+            Self::Sin | Self::Cos | Self::Reciprocal | Self::Power { .. } | Self::Tail(_) => false,
             Self::Within(within) => within.of.never_decreases(),
             _ => true,
         }

@@ -98,6 +98,7 @@ impl Smooth<'_> {
                 }
                 Ok(Domain { ends, open })
             }
+            Function::Sin | Function::Cos => Ok(Domain { ends: [-farthest, farthest], open: [true; 2] }),
             Function::Exp => {
                 let reached = self.reached(0, unit).unwrap_or(low);
                 Ok(Domain { ends: [reached.min(high), beyond(high.exp()).ln()], open: [false, true] })
@@ -323,6 +324,7 @@ mod tests {
         assert!((0.0..=0.087).contains(&(exp.ends[1] - 1.0 - 2.0_f64.ln())));
         // Far out only it is near its limits: where that is too far, it has a margin.
         assert_eq!(domain(Function::Softsign, [-2.0, 4.0]), of([-8.0, 8.0], [true; 2]));
+        assert_eq!(domain(Function::Sin, [-2.0, 4.0]), of([-8.0, 8.0], [true; 2]));
     }
 
     #[test]

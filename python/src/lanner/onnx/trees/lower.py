@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanner.errors import UnsupportedOpError
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.ending import TRANSFORMS
 from lanner.onnx.node import Node
 from lanner.onnx.trees.codes import answers
 from lanner.onnx.trees.ensemble import read_ensemble
@@ -23,9 +24,9 @@ def check_split(node: Node) -> None:
     if node.operator != "TreeEnsembleClassifier":
         return
     transform = node.attr("post_transform", "NONE")
-    known = transform in ("NONE", "LOGISTIC", "SOFTMAX")
+    known = transform in ("NONE", "LOGISTIC", "SOFTMAX", *TRANSFORMS)
     what = "class_weights" if known else "post_transform"
-    said = "or its labels are missing" if known else f"is {transform}; NONE, LOGISTIC and SOFTMAX are computed"
+    said = "or its labels are missing" if known else f"is {transform}, which ONNX does not have"
     raise node.unsupported(what, said, "export it again, with raw scores where its converter can")
 
 

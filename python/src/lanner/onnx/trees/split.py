@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from lanner.onnx.ending import TRANSFORMS
+
 _DOMAIN = "ai.onnx.ml"
 
 
@@ -44,7 +46,8 @@ def _split_classifier(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx
     labels = words or numbers
     transform = _text(held.get("post_transform", "NONE"))
     weights = _floats(held, "class_weights")
-    if not labels or transform not in ("NONE", "LOGISTIC", "SOFTMAX") or len(weights) == 0:
+    other = transform in TRANSFORMS
+    if not labels or not (other or transform in ("NONE", "LOGISTIC", "SOFTMAX")) or len(weights) == 0:
         return None
     # Two classes may have one score, that of the second, or the probability of it.
     single = len(labels) == 2 and len(set(held.get("class_ids", []))) == 1
@@ -57,7 +60,7 @@ def _split_classifier(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx
     )
     scores = f"{probabilities}_scores"
     following: list[onnx.NodeProto] = []
-    if single and transform == "NONE":
+    if single and (other or transform == "NONE"):
         # Both are told: what adds up to 1 where all are positive, else the score and its negative.
         positive = bool((weights >= 0).all())
         count, begin = 2, (base[-1:] or [0.0])[0]
@@ -65,7 +68,10 @@ def _split_classifier(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx
         ids = [each for _ in ids for each in (0, 1)]
         places = [[each for each in part for _ in range(2)] for part in places]
         weights = np.stack([-weights, weights], axis=1).ravel()
-        scores = probabilities
+        if other:
+            following = [_transformed(transform, scores, probabilities, name)]
+        else:
+            scores = probabilities
     elif single:
         count, ids, base = 1, [0] * len(ids), base[-1:]
         one = f"{probabilities}_one"
@@ -98,7 +104,7 @@ def _split_classifier(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx
         **({"base_values": base} if base else {}),
     )
     index, names = f"{label}_index", f"{label}_labels"
-    picked_of = probabilities if single and transform != "NONE" else scores
+    picked_of = probabilities if single and not other and transform != "NONE" else scores
     array = np.array(words, object) if words else np.array(numbers, np.int64)
     graph.initializer.append(numpy_helper.from_array(array, names))
     return [
@@ -123,6 +129,8 @@ def _split_regressor(node: onnx.NodeProto) -> list[onnx.NodeProto] | None:
 
 
 def _transformed(transform: str, scores: str, output: str, name: str) -> onnx.NodeProto:
+    if transform in TRANSFORMS:
+        return helper.make_node(transform, [scores], [output], name=f"{name}_transform", domain=_DOMAIN)
     if transform == "SOFTMAX":
         return helper.make_node("Softmax", [scores], [output], name=f"{name}_softmax", axis=1)
     return helper.make_node("Sigmoid", [scores], [output], name=f"{name}_sigmoid")
