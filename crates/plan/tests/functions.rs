@@ -5,7 +5,7 @@ use lanner_network::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::Protocol;
 use lanner_tabula as tabula;
-use lanner_transfers::Rounding;
+use lanner_transfers::{End, Rounding};
 
 use crate::common;
 
@@ -44,6 +44,51 @@ fn a_function_takes_the_rescale_before_it_along_with_its_guard() {
         _ => None,
     });
     assert_eq!(function, Some((21, 7, 16)));
+}
+
+/// An absolute value is never below 0: what a function of it is compared with is its domain's upper end alone. Of what only looks like one both are.
+#[test]
+fn functions_of_absolute_values_are_compared_with_one_end() {
+    const NEGATED: &str = r#"{"Scale":{"factor":-1}}"#;
+    const SIZE: &str = r#"{"Add":{"factors":[2,1]}}"#;
+    const OF_SIZES: &str =
+        r#"{"Function":{"low":0,"bits":9,"polynomials":[[0,1],[512,0],[512,1],[1024,-1]],"shift":2}}"#;
+    const WIDE: &str = r#"{"Rescale":{"shift":0}}"#;
+    let (large, small, tiny) = (1 << 24, 1 << 20, 1 << 14);
+    let within = |nodes: &[(&str, &[usize], u64)]| -> Vec<Option<End>> {
+        let (plan, _) = names(&network(nodes), CHEETAH);
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+        let of_step = |step: &lanner_plan::Step| match &step.protocol {
+            Protocol::RingFunction(function) => Some(function.within),
+            _ => None,
+        };
+        plan.steps().filter_map(of_step).collect()
+    };
+    let rescale = r#"{"Rescale":{"shift":10}}"#;
+    let begin = [(LAYER, &[0][..], large), (rescale, &[1], tiny), (r#""Relu""#, &[2], tiny)];
+    let back = [(WIDE, &[3][..], small), (r#""Narrow""#, &[4], tiny)];
+    let nodes = |part: usize, rest: &[(&'static str, Vec<usize>, u64)]| {
+        let rest: Vec<(&str, &[usize], u64)> =
+            rest.iter().map(|(op, inputs, ring)| (*op, &inputs[..], *ring)).collect();
+        let until = if part == 3 { 0 } else { 2 };
+        within(&[&begin[..], &back[..until], &rest].concat())
+    };
+    let end = |sum: usize| {
+        [(OF_SIZES, vec![sum], tiny), (r#"{"Add":{"factors":[1,1]}}"#, vec![sum + 1, sum], tiny)]
+    };
+    // By the positive part as it is, and by that which comes back from a wide ring.
+    for part in [3, 5] {
+        let rest =
+            [vec![(NEGATED, vec![2], tiny), (SIZE, vec![part, part + 1], tiny)], end(part + 2).to_vec()]
+                .concat();
+        assert_eq!(nodes(part, &rest), [Some(End::Low)]);
+        // The value itself, twice, less its positive part.
+        let other =
+            [vec![(NEGATED, vec![part], tiny), (SIZE, vec![2, part + 1], tiny)], end(part + 2).to_vec()]
+                .concat();
+        assert_eq!(nodes(part, &other), [None]);
+    }
 }
 
 /// A value is narrowed with the guard that it has, and looked up, or compared, in the ring that is left.

@@ -117,24 +117,27 @@ impl Curve {
     pub(super) fn run<D: Driver>(&self, driver: &mut D, u: &D::Values) -> Result<D::Values> {
         let Split { factor, segment, rest } = self.split;
         let e = u.map(|u| u & low_mask(rest));
-        let [carry, through] = carries(driver, u, [rest, if factor > 0 { segment } else { 0 }])?;
-        // The numbers of segments and factors are both parties' sums, and the carries as values.
-        let numbers = [(rest, segment, &carry), (rest + segment, factor, &through)];
-        let needed = || numbers.iter().filter(|(_, bits, carry)| *bits > 0 && carry.is_some());
-        let mut tasks = Vec::new();
-        for (_, bits, carry) in needed() {
-            let carry = carry.iter().map(|carry| carry.bits(u.count()));
-            tasks.extend(carry.map(|carry| (carry, *bits)));
-        }
-        let mut values = driver.all_bits_to_values(tasks)?.into_iter();
-        let [places, chosen] = numbers.map(|(from, bits, carry)| {
-            let place = u.map(|u| u >> from & low_mask(bits));
-            match carry.as_ref().filter(|_| bits > 0).and_then(|_| values.next()) {
-                Some(carry) => place.zip_map(&carry, |place, carry| Ring::Pow2(bits).add(place, carry)),
-                None => place,
+        let [low, high] = self.polynomials.digits();
+        let widths = [low, high, factor];
+        // Of what nobody reads above it, no run needs a carry.
+        let reads = |from: usize| widths[from..].iter().any(|bits| *bits > 0);
+        let runs = [rest, if reads(1) { low } else { 0 }, if reads(2) { high } else { 0 }];
+        let carries = carries(driver, u, &runs)?;
+        // The digits of segments' numbers, and factors', are both parties' sums, and the carries as values.
+        let starts = [rest, rest + low, rest + segment];
+        let digits = || starts.into_iter().zip(widths).zip(&carries);
+        let needed = digits().filter_map(|((_, bits), carry)| Some((carry.as_ref()?.bits(u.count()), bits)));
+        let mut values =
+            driver.all_bits_to_values(needed.filter(|(_, bits)| *bits > 0).collect())?.into_iter();
+        let [low, high, chosen] = std::array::from_fn(|place| {
+            let (from, bits) = (starts[place], widths[place]);
+            let digit = u.map(|u| u >> from & low_mask(bits));
+            match carries[place].as_ref().filter(|_| bits > 0).and_then(|_| values.next()) {
+                Some(carry) => digit.zip_map(&carry, |digit, carry| Ring::Pow2(bits).add(digit, carry)),
+                None => digit,
             }
         });
-        let sum = self.polynomials.run(driver, &places, &e, carry.as_ref())?;
+        let sum = self.polynomials.run(driver, &[low, high], &e, carries[0].as_ref())?;
         let shortened = self.sum.run(driver, &sum)?;
         let Some(Product { factors, shortened: last }) = &self.product else { return Ok(shortened) };
         let task = Task::Scaled { places: chosen, table: factors.clone(), values: shortened };

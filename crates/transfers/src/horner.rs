@@ -16,6 +16,7 @@ use super::driver::{Driver, Task, only};
 use super::known::{Known, Widened, widen};
 use super::lanes::{Lanes, mask};
 use super::lookup::Table;
+use super::units::{self, Way};
 
 /// Bits, more or less, that a transfer takes offline.
 const TRANSFER: u32 = 1;
@@ -28,8 +29,8 @@ pub(super) struct Horner {
     segment_bits: u32,
     /// For each power, the constant first.
     terms: Vec<Term>,
-    /// The coefficients that are not the same on all segments, if there are some.
-    table: Option<Arc<Table>>,
+    /// The coefficients that are not the same on all segments, if there are some, and how they are found.
+    table: Option<(Arc<Table>, Way)>,
     /// What sums lie between.
     pub(super) range: [i128; 2],
 }
@@ -95,16 +96,26 @@ impl Horner {
         };
         let differ = terms.iter().enumerate().filter(|(_, term)| term.constant.is_none());
         let columns: Vec<(u32, Vec<u64>)> = differ.map(of).collect();
-        let table =
-            if columns.is_empty() { None } else { Some(Arc::new(Table::new(segment_bits, columns)?)) };
+        let table = if columns.is_empty() {
+            None
+        } else {
+            let table = Table::new(segment_bits, columns)?;
+            let way = Way::of(table.shape());
+            Some((Arc::new(table), way))
+        };
         Ok(Self { rest, segment_bits, terms, table, range: ranges[0] })
     }
 
-    /// The sums, of places in segments that both parties' are but for the carry, which is shared in words; of the segments' numbers.
+    /// The bits of the low and the high digit in which the segments' numbers are taken.
+    pub(super) fn digits(&self) -> [u32; 2] {
+        self.table.as_ref().map_or([self.segment_bits, 0], |(_, way)| way.digits(self.segment_bits))
+    }
+
+    /// The sums, of places in segments that both parties' are but for the carry, which is shared in words; of the digits of the segments' numbers.
     pub(super) fn run<D: Driver>(
         &self,
         driver: &mut D,
-        places: &D::Values,
+        places: &[D::Values; 2],
         e: &D::Values,
         carry: Option<&D::Values>,
     ) -> Result<D::Values> {
@@ -129,12 +140,13 @@ impl Horner {
     }
 
     /// The coefficients of each value's polynomial, the constant first, without their zeros.
-    fn coefficients<D: Driver>(&self, driver: &mut D, places: &D::Values) -> Result<Vec<D::Values>> {
+    fn coefficients<D: Driver>(&self, driver: &mut D, places: &[D::Values; 2]) -> Result<Vec<D::Values>> {
         let looked_up = match &self.table {
-            Some(table) => {
-                let places = places.map(|place| place & mask(self.segment_bits));
+            Some((table, Way::Entries)) => {
+                let places = places[0].map(|place| place & mask(self.segment_bits));
                 only(driver.turn(vec![Task::Lookup { places, table: table.clone() }])?)?
             }
+            Some((table, Way::Units(digits))) => units::entries(driver, places, *digits, table)?,
             None => Vec::new(),
         };
         let differ = self.terms.iter().filter(|term| term.constant.is_none());
@@ -148,7 +160,7 @@ impl Horner {
         let of = |term: &Term| {
             let Some(constant) = term.constant else { return found.next().ok_or_else(missing) };
             let share = driver.public(constant as u64) & mask(term.needed);
-            Ok(places.map(|_| share))
+            Ok(places[0].map(|_| share))
         };
         self.terms.iter().map(of).collect()
     }

@@ -123,33 +123,36 @@ pub(super) fn widen<D: Driver>(driver: &mut D, all: Vec<Widened<D::Values>>) -> 
     all.into_iter().map(wide).collect()
 }
 
-/// The carries `[a + b >= 2^bits]` of the low bits of both parties' shares and of these and the next ones together, in words; of none there is none.
+/// The carries out of consecutive runs of bits of both parties' shares, from the lowest bit on, in words; none where nothing lies below.
 pub(super) fn carries<D: Driver>(
     driver: &mut D,
     u: &D::Values,
-    [low, next]: [u32; 2],
-) -> Result<[Option<D::Values>; 2]> {
-    let part = |from: u32, bits: u32, equality: bool| {
-        let numbers = vec![u.map(|u| u >> from & mask(bits))];
-        Part { numbers, bits, equality }
-    };
+    runs: &[u32],
+) -> Result<Vec<Option<D::Values>>> {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for bits in runs.iter().filter(|bits| **bits > 0) {
+        let numbers = vec![u.map(|u| u >> from & mask(*bits))];
+        parts.push(Part { numbers, bits: *bits, equality: from > 0 });
+        from += bits;
+    }
+    let mut told = if parts.is_empty() { Vec::new() } else { compare(driver, parts)? }.into_iter();
     let missing = || ProtocolError::Missing("the carries of places");
-    Ok(match [low, next] {
-        [0, 0] => [None, None],
-        [0, next] => {
-            let [carry, _] = only(compare(driver, vec![part(0, next, false)])?)?;
-            [None, Some(carry)]
-        }
-        [low, 0] => {
-            let [carry, _] = only(compare(driver, vec![part(0, low, false)])?)?;
-            [Some(carry.clone()), Some(carry)]
-        }
-        [low, next] => {
-            let mut told = compare(driver, vec![part(0, low, false), part(low, next, true)])?;
-            let [less, equal] = told.pop().ok_or_else(missing)?;
-            let [carry, _] = only(told)?;
-            let through = only(driver.bit_products(equal, vec![carry.clone()])?)?;
-            [Some(carry), Some(less.zip_map(&through, |less, through| less ^ through))]
-        }
-    })
+    let mut carries: Vec<Option<D::Values>> = Vec::new();
+    for bits in runs {
+        let below = carries.last().cloned().flatten();
+        carries.push(if *bits == 0 {
+            below
+        } else {
+            let [less, equal] = told.next().ok_or_else(missing)?;
+            Some(match below {
+                None => less,
+                Some(below) => {
+                    let through = only(driver.bit_products(equal, vec![below])?)?;
+                    less.zip_map(&through, |less, through| less ^ through)
+                }
+            })
+        });
+    }
+    Ok(carries)
 }

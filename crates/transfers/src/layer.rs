@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::activation::{Activation, Rounding};
 use super::counter::Counter;
 use super::driver::{Driver, Program, Task, only};
-use super::function::Function;
+use super::function::{End, Function};
 use super::lanes::{Count, Lanes};
 use super::material::Material;
 use super::matrices::{Shape, transposed};
@@ -122,8 +122,23 @@ impl Layer {
     /// # Errors
     /// [`ProtocolError::Parameters`] unless there are values, rings have at most 62 bits, and the polynomials are within their bounds.
     pub fn function(function: &Polynomials, values: usize, from: u32, to: u32, shift: u32) -> Result<Self> {
+        Self::function_within(function, values, [from, to], shift, None)
+    }
+
+    /// The same from one ring to the other, of values none of which lies beyond an end of the domain. Of one that does what comes out is a function of
+    /// that value, too, but not this one.
+    ///
+    /// # Errors
+    /// As [`Self::function`]; and where bits are dropped in front of a domain whose low end is that one.
+    pub fn function_within(
+        function: &Polynomials,
+        values: usize,
+        [from, to]: [u32; 2],
+        shift: u32,
+        within: Option<End>,
+    ) -> Result<Self> {
         ProtocolError::refuse_if(values == 0, "the values of a function")?;
-        let function = Function::new(function, [from, to], shift)?;
+        let function = Function::new(function, [from, to], shift)?.within(within)?;
         Self::new(Operation::Function(function), values, from, to)
     }
 

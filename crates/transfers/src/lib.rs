@@ -68,6 +68,7 @@ mod source;
 mod sparse;
 mod step;
 mod tournament;
+mod units;
 
 /// What layers are made of, for protocols that the library has not: see [`Layer::of`].
 pub mod blocks {
@@ -82,6 +83,7 @@ pub mod blocks {
 
 pub use activation::Rounding;
 pub use chosen::RingChosen;
+pub use function::End;
 pub use layer::Layer;
 pub use material::Material;
 pub use polynomials::{Factors, Polynomials};

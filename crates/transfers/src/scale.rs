@@ -119,10 +119,37 @@ impl Scale {
 
     /// The positive part of scaled values, modulo `2^(from - shift)`.
     pub(super) fn positive_part<D: Driver>(self, driver: &mut D, x: &D::Values) -> Result<D::Values> {
+        self.low_of_positive_part(driver, x, self.left())
+    }
+
+    /// The low bits of the positive part, so many.
+    pub(super) fn low_of_positive_part<D: Driver>(
+        self,
+        driver: &mut D,
+        x: &D::Values,
+        bits: u32,
+    ) -> Result<D::Values> {
         let Reached { reached, carried } = self.reach(driver, x, &[0])?;
-        let carried = carried.first().map(|carried| (carried.bits(x.count()), self.left()));
-        let (selected, carried) = self.select_beside(driver, only(reached)?, x, carried.as_slice())?;
-        Ok(self.with_carry(&selected, carried.first()))
+        let carried = carried.first().map(|carried| (carried.bits(x.count()), bits));
+        let (low, x) = self.low_bits(x, bits);
+        let (selected, carried) = low.select_beside(driver, only(reached)?, &x, carried.as_slice())?;
+        Ok(low.with_carry(&selected, carried.first()))
+    }
+
+    /// Values that are not negative and lose no bits, or `2^bits - 1` where that is less, modulo `2^bits`.
+    pub(super) fn at_most<D: Driver>(self, driver: &mut D, x: &D::Values, bits: u32) -> Result<D::Values> {
+        let beyond = only(self.reach(driver, x, &[1 << bits])?.reached)?;
+        let (low, x) = self.low_bits(x, bits);
+        let others = [(beyond.bits(x.count()), bits)];
+        let (selected, ones) = low.select_beside(driver, driver.complement(&beyond), &x, &others)?;
+        // All bits are ones less one beyond them.
+        Ok(selected.zip_map(&ones[0], |kept, one| Ring::Pow2(bits).sub(kept, one)))
+    }
+
+    /// How no more than the low bits of scaled values are read, and the shares of these.
+    fn low_bits<V: Lanes>(self, x: &V, bits: u32) -> (Self, V) {
+        let from = self.shift + bits;
+        (Self { from, ..self }, x.map(|x| x & mask(from)))
     }
 
     /// Scaled values from 0 to a bound, else the bound or 0, modulo `2^(from - shift)`.

@@ -9,7 +9,7 @@ use lanner_step::{
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
-use super::{Layer, Material, Polynomials, Request, Rounding};
+use super::{End, Layer, Material, Polynomials, Request, Rounding};
 
 /// A function of each window, from `Z_2^from` to `Z_2^to`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub struct RingFunction {
     pub to: u32,
     /// Bits that are dropped of the input first, rounded.
     pub shift: u32,
+    /// The end of the domain that no value lies beyond, if one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<End>,
 }
 
 /// The products of the elements of two values, over `Z_2^bits`.
@@ -132,8 +135,8 @@ impl Spec for RingFunction {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
-        let layer = Layer::function(&self.function, self.values, self.from, self.to, self.shift)?;
-        Ok(Box::new(layer))
+        let rings = [self.from, self.to];
+        Ok(Box::new(Layer::function_within(&self.function, self.values, rings, self.shift, self.within)?))
     }
 }
 

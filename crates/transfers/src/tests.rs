@@ -79,6 +79,18 @@ fn program<D: Driver>(
             keep(vec![vec![column]], bits);
         }
     }
+    for place_bits in [1, 4] {
+        let found = driver.turn(vec![Task::Lookup {
+            places: values(place_bits),
+            table: Arc::new(Table::units(place_bits)?),
+        }])?;
+        // Bits of a lane, of which each is shared by itself.
+        for vector in found.into_iter().flatten() {
+            for entry in 0..(1_u32 << place_bits) - 1 {
+                keep(vec![vec![vector.map(|bits| bits >> entry).words()]], 64);
+            }
+        }
+    }
     keep(driver.turn(vec![mux(), product(1)])?, BITS);
     let [of_bits, of_values] =
         &driver.turn(vec![Task::Bits(bits.clone(), vec![bits.clone()]), product(1)])?[..]
@@ -158,6 +170,10 @@ fn expected(a: u64, b: u64) -> Vec<u64> {
         let place = (a + b) as usize & ((1 << place_bits) - 1);
         all.extend([BITS, 3].map(|bits| entries(place_bits, bits)[place]));
     }
+    for place_bits in [1, 4] {
+        let place = (a + b) & ((1 << place_bits) - 1);
+        all.extend((1..1_u64 << place_bits).map(|entry| word(entry == place)));
+    }
     all.extend([selected, a & b & 1, both, a & b & 1]);
     all
 }
@@ -227,42 +243,56 @@ fn of_lossy(end: &mut End, me: Party, function: &Polynomials, share: &[u64], los
 }
 
 /// Carries, wraps, coefficients, products: whichever of them is left out, some value of a function is wrong. With none left out all are right.
+/// Coefficients of 4 segments are looked up, those of 32 are found by the unit vectors of two digits.
 #[test]
 fn no_result_of_a_move_can_be_left_out() {
-    let polynomials = (0..4).map(|h| vec![90_000 * h - 4000, 331 * h - 700, 5 - 3 * h]).collect();
-    let factors = Some(Factors { values: vec![70, 35, -31, 9, 4, 91, 2, 1], shift: 5 });
-    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 7, factors };
     let values: Vec<u64> = (0..1024).chain(0..1024).collect();
     let mut random = Prg::new(Seed::from_bytes([7; 16]));
     let server: Vec<u64> = values.iter().map(|_| rand_core::Rng::next_u64(&mut random) & 1023).collect();
     let client: Vec<u64> = values.iter().zip(&server).map(|(x, s)| Ring::Pow2(10).sub(*x, *s)).collect();
-    let results = |lost: usize| {
-        let (mine, theirs) = run(
-            &mut End::pair(),
-            |end| of_lossy(end, Party::Client, &function, &client, lost),
-            |end| of_lossy(end, Party::Server, &function, &server, lost),
-        );
-        mine.zip_map(&theirs, |x, y| Ring::Pow2(30).add(x, y))
-    };
-    let mut counter = Counter::default();
-    let operation = Function::new(&function, [10, 30], 0).unwrap();
-    operation.run(&mut counter, &Count(values.len())).unwrap();
-    let count = counter.given();
-    let right = results(count);
-    for lost in 0..count {
-        assert!(*results(lost) != *right, "result {lost} of {count} changes nothing");
+    let few = (0..4).map(|h| vec![90_000 * h - 4000, 331 * h - 700, 5 - 3 * h]).collect();
+    let factors = Some(Factors { values: vec![70, 35, -31, 9, 4, 91, 2, 1], shift: 5 });
+    let many = (0..32).map(|h| vec![900 * (h % 5) - 400, 33 * (h % 7) - 70]).collect();
+    for function in [
+        Polynomials { low: -512, bits: 10, polynomials: few, shift: 7, factors },
+        Polynomials { low: -512, bits: 10, polynomials: many, shift: 2, factors: None },
+    ] {
+        let results = |lost: usize| {
+            let (mine, theirs) = run(
+                &mut End::pair(),
+                |end| of_lossy(end, Party::Client, &function, &client, lost),
+                |end| of_lossy(end, Party::Server, &function, &server, lost),
+            );
+            mine.zip_map(&theirs, |x, y| Ring::Pow2(30).add(x, y))
+        };
+        let mut counter = Counter::default();
+        let operation = Function::new(&function, [10, 30], 0).unwrap();
+        operation.run(&mut counter, &Count(values.len())).unwrap();
+        let count = counter.given();
+        let right = results(count);
+        for lost in 0..count {
+            assert!(*results(lost) != *right, "result {lost} of {count} changes nothing");
+        }
+        let wrong =
+            |x: &u64, y: &u64| Ring::Pow2(30).signed(*y) != ideal(&function, Ring::Pow2(10).signed(*x));
+        assert!(!values.iter().zip(right.iter()).any(|(x, y)| wrong(x, y)));
     }
-    let wrong = |x: &u64, y: &u64| Ring::Pow2(30).signed(*y) != ideal(&function, Ring::Pow2(10).signed(*x));
-    assert!(!values.iter().zip(right.iter()).any(|(x, y)| wrong(x, y)));
 }
 
 /// A function's value by its definition; all its parts have some.
 fn ideal(function: &Polynomials, x: i64) -> i64 {
     let round = |x: i64, shift: u32| (x + (1 << (shift - 1))) >> shift;
-    let (u, factors) = (x - function.low, function.factors.as_ref().unwrap());
-    let (place, h, a) = (u & 31, u >> 5 & 3, u >> 7);
+    let u = x - function.low;
+    let (bits, a) = match &function.factors {
+        Some(factors) => (7, factors.values[(u >> 7) as usize]),
+        None => (10, 1),
+    };
+    let (segments, size) =
+        (function.polynomials.len() as i64, (1 << bits) / function.polynomials.len() as i64);
+    let (place, h) = (u % size, u / size % segments);
     let sum = function.polynomials[h as usize].iter().rev().fold(0, |sum, c| sum * place + c);
-    round(factors.values[a as usize] * round(sum, function.shift), factors.shift)
+    let value = round(sum, function.shift);
+    function.factors.as_ref().map_or(value, |factors| round(a * value, factors.shift))
 }
 
 /// The salt of a step in a session of both parties whose generators are of these seeds, for a client's part.

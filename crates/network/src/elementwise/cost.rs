@@ -15,22 +15,10 @@ impl FixedFunction {
     /// that depend on the ring of the result, left out. Of all polynomials that are close enough, those that send least are chosen.
     #[must_use]
     pub fn sent_bits(&self) -> u64 {
-        let (place, segment, factor) = (self.place_bits(), self.segment_bits(), self.factor_bits());
-        let mut sent = match [place, if factor > 0 { segment } else { 0 }] {
-            [0, 0] => 0,
-            [0, bits] | [bits, 0] => comparison(&[(bits, false)]),
-            [low, high] => comparison(&[(low, false), (high, true)]) + 4 + 2 * TRANSFER,
-        };
-        if place > 0 && segment > 0 {
-            sent += bit_as_value(segment);
-        }
-        if place + segment > 0 && factor > 0 {
-            sent += bit_as_value(factor);
-        }
         let half = i128::from(rounding_constant(self.shift));
         let sum = self.sum_ranges()[0].map(|end| end + half);
         let Some(factors) = &self.factors else {
-            return sent + sums(self, room(sum, self.shift)) + rounding(self.shift);
+            return sums(self, room(sum, self.shift)) + rounding(self.shift);
         };
         let ends = sum.map(|end| end >> self.shift);
         let products = || factors.values.iter().flat_map(|a| ends.map(|end| i128::from(*a) * end));
@@ -38,26 +26,25 @@ impl FixedFunction {
         let product = [products().min(), products().max()].map(|end| end.unwrap_or(0) + half);
         let bits = room(product, factors.shift);
         let needed = room(sum, self.shift).min(bits + self.shift);
-        sent += sums(self, needed) + rounding(self.shift);
+        let mut sent = sums(self, needed) + rounding(self.shift);
         if self.shift > 0 {
             sent += u64::from(if self.shift == 1 { bits } else { (bits - 1).max(1) });
         }
         if bits + self.shift > needed {
             sent += widening(bits + self.shift - needed);
         }
+        let factor = self.factor_bits();
         sent += 2 * (u64::from(factor) * (1 + TRANSFER) + (u64::from(bits) << factor));
         sent + rounding(factors.shift)
     }
 }
 
-/// The coefficients and the sums, modulo `2^bits` in the end.
+/// Where a place lies, its coefficients and the sums, modulo `2^bits` in the end.
 fn sums(function: &FixedFunction, bits: u32) -> u64 {
-    let (place, segment) = (function.place_bits(), function.segment_bits());
+    let (place, segment, factor) = (function.place_bits(), function.segment_bits(), function.factor_bits());
     let columns = columns(function, bits);
-    let mut sent = columns.iter().map(|column| column.lookup).sum::<u64>() << segment;
-    if sent > 0 {
-        sent += u64::from(segment) * (1 + TRANSFER);
-    }
+    let found = Found::of(segment, columns.iter().map(|column| column.lookup).filter(|bits| *bits > 0));
+    let mut sent = digits(&[place, found.digits[0], found.digits[1], factor]) + found.sent;
     sent += columns.iter().map(|column| widening(column.widened)).sum::<u64>();
     for column in &columns[1..] {
         sent += widening(column.sum_widened) + product(column.wide, place);
@@ -65,10 +52,55 @@ fn sums(function: &FixedFunction, bits: u32) -> u64 {
     sent
 }
 
+/// The digits of a place as shared numbers, given the bits of each from the lowest on, which is never one by itself.
+fn digits(bits: &[u32]) -> u64 {
+    let above = |digit: usize| bits[digit + 1..].iter().sum::<u32>();
+    let carrying = || (0..bits.len()).filter(|digit| bits[*digit] > 0 && (*digit == 0 || above(*digit) > 0));
+    let parts: Vec<(u32, bool)> =
+        carrying().enumerate().map(|(number, digit)| (bits[digit], number > 0)).collect();
+    let through = parts.len().saturating_sub(1) as u64 * (4 + 2 * TRANSFER);
+    let has_carry = |digit: usize| bits[..digit].iter().any(|bits| *bits > 0);
+    let values = (1..bits.len()).filter(|digit| bits[*digit] > 0 && has_carry(*digit));
+    comparison(&parts) + through + values.map(|digit| bit_as_value(bits[digit])).sum::<u64>()
+}
+
+/// How coefficients are found, and what that sends.
+struct Found {
+    /// Bits of the digits of a segment's number; the second may have none.
+    digits: [u32; 2],
+    sent: u64,
+}
+
+impl Found {
+    /// Of tables of `2^segment` rows, with columns of so many bits: all entries are sent, or unit vectors of the digits are found.
+    fn of(segment: u32, columns: impl Iterator<Item = u32> + Clone) -> Self {
+        /// A digit alone, and what is sent of an entry at once.
+        const ONE_DIGIT: u32 = 3;
+        const AT_ONCE: u64 = 4;
+        /// More or less, for the carry between two digits.
+        const CARRY: u64 = 24;
+        let all = Self { digits: [segment, 0], sent: 0 };
+        let row: u64 = columns.clone().map(u64::from).sum();
+        if row == 0 {
+            return all;
+        }
+        let entries = u64::from(segment) * (1 + TRANSFER) + (row << segment);
+        let low = if segment <= ONE_DIGIT { segment } else { segment.div_ceil(2) };
+        let digits = [low, segment - low];
+        let vectors = digits.map(|bits| u64::from(bits) * (1 + TRANSFER) + (1 << bits) * ((1 << bits) - 1));
+        let [others, ones] = digits.map(|bits| (1_u64 << bits) - 1);
+        let together = 2 * ones * (others + (1 + TRANSFER) * others.div_ceil(AT_ONCE));
+        let values = columns.map(|bits| (2..=bits).map(bit_as_value).sum::<u64>());
+        let sent = vectors.iter().sum::<u64>() + together + values.sum::<u64>();
+        let carry = if ones > 0 { CARRY } else { 0 };
+        if sent + carry < entries { Self { digits, sent } } else { Self { sent: entries, ..all } }
+    }
+}
+
 /// The coefficients of a power.
 struct Column {
     /// Bits that are looked up, none where all are the same.
-    lookup: u64,
+    lookup: u32,
     /// Bits by which what was found is widened.
     widened: u32,
     /// Bits by which the sum from this power on is.
@@ -103,7 +135,11 @@ fn columns(function: &FixedFunction, bits: u32) -> Vec<Column> {
         let saved = needed.saturating_sub(narrow);
         let is_narrow = !is_constant && u64::from(saved) << function.segment_bits() > widening(saved);
         columns.push(Column {
-            lookup: if is_constant { 0 } else { u64::from(if is_narrow { narrow } else { needed }) },
+            lookup: match () {
+                () if is_constant => 0,
+                () if is_narrow => narrow,
+                () => needed,
+            },
             widened: if is_narrow { saved } else { 0 },
             sum_widened: wide - ring,
             wide,

@@ -4,15 +4,60 @@
 
 use lanner_network::elementwise;
 use lanner_network::elementwise::FixedFunction;
-use lanner_network::{FixedNode, FixedOp};
+use lanner_network::{FixedNode, FixedOp, PublicNetwork};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Function, Spec, Windows};
-use lanner_transfers::{Factors, Polynomials, RingFunction, RingProduct};
+use lanner_transfers::{End, Factors, Polynomials, RingFunction, RingProduct};
 use lanner_yao as yao;
 
 use super::{Planner, ring, unsupported};
 use crate::PlanError;
+
+/// The end of a function's domain that no value lies beyond, where the network says so: of what is taken of absolute values, and of differences from a
+/// maximum.
+fn known_end(network: &PublicNetwork, node: usize) -> Option<End> {
+    let FixedNode { op: FixedOp::Function(function), inputs, .. } = &network.nodes()[node] else {
+        return None;
+    };
+    let sum = network.nodes().get(inputs[0].checked_sub(1)?)?;
+    let &FixedOp::Add { factors } = &sum.op else { return None };
+    let made = |value: usize| value.checked_sub(1).map(|node| &network.nodes()[node]);
+    let negated = made(sum.inputs[1]).filter(|node| node.op == FixedOp::Scale { factor: -1 })?.inputs[0];
+    let value = sum.inputs[0];
+    match factors {
+        // Twice the positive part less the value.
+        [2, 1] => {
+            let is_part = is_positive_part(network, value, negated);
+            (is_part && function.low <= 0).then_some(End::Low)
+        }
+        // A value less the maximum of its row.
+        [1, 1] => {
+            let of = made(negated).filter(|node| matches!(node.op, FixedOp::Concat { axis: 1 }));
+            let maximum = of.map_or(Some(negated), |node| {
+                node.inputs.iter().all(|input| *input == node.inputs[0]).then_some(node.inputs[0])
+            })?;
+            let FixedNode { op: FixedOp::MaxPool(window), inputs, .. } = made(maximum)? else { return None };
+            let shape = network.shape(value);
+            let is_row = shape.len() == 3 && window.kernel == [shape[1], shape[2]] && window.pads == [0; 4];
+            let is_whole = inputs[0] == value && is_row && network.shape(negated) == shape;
+            (is_whole && function.last() >= 0).then_some(End::High)
+        }
+        _ => None,
+    }
+}
+
+/// Whether `part` is the positive part of `value`, in its own ring or back from another.
+fn is_positive_part(network: &PublicNetwork, mut part: usize, value: usize) -> bool {
+    while let Some(FixedNode { op, inputs, .. }) = part.checked_sub(1).map(|node| &network.nodes()[node]) {
+        match op {
+            FixedOp::Relu => return inputs[0] == value,
+            FixedOp::Narrow | FixedOp::Rescale { shift: 0 } => part = inputs[0],
+            _ => return false,
+        }
+    }
+    false
+}
 
 /// A function and the rescale before it, if nothing else reads what that makes.
 pub(super) struct FunctionRun<'n> {
@@ -57,7 +102,9 @@ impl<'n> Planner<'n> {
     ) -> Option<RingFunction> {
         let function = polynomials(run.function);
         let values = self.network.nodes()[run.last].len();
-        let step = RingFunction { function, values, from, to, shift };
+        // Bits that are dropped first may be those of a rounded value beyond the end.
+        let within = if run.first == run.last { known_end(self.network, run.last) } else { None };
+        let step = RingFunction { function, values, from, to, shift, within };
         step.build(&self.sets).is_ok().then_some(step)
     }
 

@@ -56,7 +56,7 @@ impl Planner<'_> {
 
     /// The table of the function at node `last` of what is rescaled, where nodes are looked up and few enough bits are kept.
     pub(super) fn table(&self, last: usize, step: &RingFunction) -> Option<Table> {
-        let RingFunction { ref function, values, from, to, shift } = *step;
+        let RingFunction { ref function, values, from, to, shift, .. } = *step;
         let table = Table { values, from, shift, function: function.clone(), to, expanded: false };
         (self.rules(last).between == Between::Lookups && table.build(&self.sets).is_ok()).then_some(table)
     }

@@ -2,7 +2,7 @@
 
 use lanner_primitives::Ring;
 use lanner_step::Party;
-use lanner_transfers::{Factors, Layer, Polynomials};
+use lanner_transfers::{End, Factors, Layer, Polynomials};
 use rand_core::Rng;
 
 use crate::common::{rng, signed};
@@ -134,6 +134,37 @@ fn a_domain_that_is_the_whole_ring_needs_no_clipping() {
     ]);
 }
 
+/// Of values that do not lie beyond an end nothing is compared with it, and less is sent; they may lie anywhere beyond the other.
+#[test]
+fn an_end_that_no_value_lies_beyond_is_not_compared_with() {
+    let polynomials = polynomials(4, &[20, 12], 21);
+    let mut all = Vec::new();
+    for (low, within) in [(0, End::Low), (-40, End::Low), (-255, End::High), (-200, End::High)] {
+        let function =
+            Polynomials { low, bits: 8, polynomials: polynomials.clone(), shift: 7, factors: None };
+        for (from, shift) in [(11, 0), (16, 0), (41, 0), (30, 9)] {
+            if shift > 0 && within == End::Low {
+                assert!(Layer::function_within(&function, 1, [from, 16], shift, Some(within)).is_err());
+                continue;
+            }
+            let (top, last) = (1_i64 << (from - shift - 2), low + 255);
+            let near = |at: i64| (at - 3..at + 4).collect::<Vec<_>>();
+            let mut secrets: Vec<i64> =
+                [near(low), near(last), near(0), (low..last).step_by(7).collect()].concat();
+            secrets.extend([top, -top, top - 1, 1 - top, 2 * top - 260, 260 - 2 * top]);
+            secrets.retain(|x| if within == End::Low { *x >= low } else { *x <= last });
+            let expected = secrets.iter().map(|x| ideal(&function, *x)).collect();
+            let count = secrets.len();
+            let secrets = secrets.into_iter().map(|x| x << shift).collect();
+            let layer = |within| Layer::function_within(&function, count, [from, 16], shift, within).unwrap();
+            let sent = |within| layer(within).online_cost().bytes();
+            assert!(sent(Some(within)) < sent(None));
+            all.push((Case::new(layer(Some(within)), secrets, from), expected));
+        }
+    }
+    check(all);
+}
+
 #[test]
 fn values_are_rounded_on_their_way_into_the_domain() {
     let polynomials = polynomials(4, &[20, 12], 5);
@@ -252,8 +283,9 @@ fn results_may_be_narrower_than_places() {
 fn functions_take_what_their_page_says() {
     let with =
         |low, bits, polynomials, shift, factors| Polynomials { low, bits, polynomials, shift, factors };
-    // A table of 16 places: a place and 16 entries of 8 bits, all of the ring.
-    let table = with(-8, 4, (0..16).map(|place| vec![place * 37 - 300]).collect(), 0, None);
+    // A table of 8 places: a place and 8 entries of 8 bits, all of the ring. One of 16 places has two digits.
+    let table = with(-4, 3, (0..8).map(|place| vec![place * 37 - 150]).collect(), 0, None);
+    let larger = with(-8, 4, (0..16).map(|place| vec![place * 37 - 300]).collect(), 0, None);
     // Lines on 8 segments of 4 places, over the whole ring: sums from 0 to 101 + 3 100 have 9 bits and one for wraps, slopes of 0 and 100 with two
     // zeros behind them 5 bits and one, where the product has 8; all constants are the same.
     let slopes = |h: i64| vec![101, 100 * (h % 2)];
@@ -263,7 +295,14 @@ fn functions_take_what_their_page_says() {
     let factors = Some(Factors { values: (0..8).map(|a| 1 << a).collect(), shift: 4 });
     let scaled = with(-16, 5, vec![vec![1, 3]], 1, factors);
     let rows = [
-        (Layer::function(&table, 64, 4, 8, 0), 2, 4 + 16 * 8, [0, 4]),
+        (Layer::function(&table, 64, 3, 8, 0), 2, 3 + 8 * 8, [0, 3]),
+        (
+            Layer::function(&larger, 64, 4, 8, 0),
+            // The carry and its value, the vectors, their products, the values of seven bits.
+            2 + 2 + 2 + 2 + 2,
+            (2 + 4) + (1 + 1) + 2 * (2 + 4 * 3) + 2 * 3 * (1 + 3) + (2..=8).sum::<usize>(),
+            [2 + 1 + 3 + 7, 4 + 3],
+        ),
         (
             Layer::function(&lines, 64, 5, 10, 0),
             // The carry and its value, the lookup, the slopes' wraps, the product.

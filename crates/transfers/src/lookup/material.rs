@@ -182,12 +182,13 @@ impl LookupKeys {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Sharing;
     use super::*;
 
     #[test]
     fn columns_have_bits_of_their_own() {
         for bits in [[62, 62, 4, 0], [62, 62, 5, 0], [62; 4], [1, 0, 0, 0], [40, 50, 60, 62]] {
-            let shape = TableShape { place_bits: 2, column_bits: bits };
+            let shape = TableShape { place_bits: 2, column_bits: bits, sharing: Sharing::Sums };
             let columns: Vec<Column> = Column::all(shape).collect();
             assert_eq!(columns.iter().map(|column| column.bits).collect::<Vec<_>>(), bits[..columns.len()]);
             let taken = |column: &Column| (u128::from(mask(column.bits)) << column.start, column.hash);

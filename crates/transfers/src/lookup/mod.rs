@@ -20,6 +20,8 @@
 //!    v_F T[j + i_F] - r_F + key  --------------------->
 //! ```
 //!
+//! Entries that are bits side by side may be left shared bit by bit instead: then `-` and `+` above are sums modulo two.
+//!
 //! Turning and choosing touch every entry, whatever the places are.
 
 mod material;
@@ -32,6 +34,7 @@ pub(super) use material::{LookupKeys, LookupPlaces};
 pub(super) use roles::ScaledPlaces;
 pub(super) use turning::choose;
 
+use lanner_primitives::Ring;
 use lanner_step::{ProtocolError, Result};
 
 use super::lanes::mask;
@@ -42,8 +45,38 @@ pub(super) const MAX_PLACE_BITS: u32 = 8;
 /// The most columns of a table.
 pub(super) const MAX_COLUMNS: usize = 4;
 
+/// The most bits of a place whose unit vector is looked up.
+pub(super) const MAX_UNIT_BITS: u32 = 4;
+
 /// Values of one item of work: whole bytes of every column.
 const ITEM: usize = 64;
+
+/// How what is found is left shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// By sums modulo the power of two that a column has.
+    Sums,
+    /// Bit by bit.
+    Bits,
+}
+
+impl Sharing {
+    /// What two shares of so many bits are together.
+    const fn add(self, bits: u32, x: u64, y: u64) -> u64 {
+        match self {
+            Self::Sums => Ring::Pow2(bits).add(x, y),
+            Self::Bits => x ^ y,
+        }
+    }
+
+    /// The other share where one is `y`.
+    const fn sub(self, bits: u32, x: u64, y: u64) -> u64 {
+        match self {
+            Self::Sums => Ring::Pow2(bits).sub(x, y),
+            Self::Bits => x ^ y,
+        }
+    }
+}
 
 /// The size of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +85,8 @@ pub struct TableShape {
     pub place_bits: u32,
     /// Bits of an entry of each column; none behind the last.
     pub column_bits: [u32; MAX_COLUMNS],
+    /// How entries are left shared.
+    pub sharing: Sharing,
 }
 
 impl TableShape {
@@ -96,8 +131,27 @@ impl Table {
         column_bits.iter_mut().zip(&columns).for_each(|(slot, (bits, _))| *slot = *bits);
         let reduced =
             |(bits, entries): (u32, Vec<u64>)| entries.into_iter().map(|entry| entry & mask(bits)).collect();
-        let shape = TableShape { place_bits, column_bits };
+        let shape = TableShape { place_bits, column_bits, sharing: Sharing::Sums };
         Ok(Self { shape, columns: columns.into_iter().map(reduced).collect() })
+    }
+
+    /// Of each place the unit vector with a one there, its first entry left out, which the others tell: the next is bit 0, and bits are shared.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Parameters`] unless places have 1 to [`MAX_UNIT_BITS`] bits.
+    pub(super) fn units(place_bits: u32) -> Result<Self> {
+        if !(1..=MAX_UNIT_BITS).contains(&place_bits) {
+            return Err(ProtocolError::Parameters("the bits of a unit vector's place"));
+        }
+        let entries = (0..1_u32 << place_bits).map(|place| (1 << place) >> 1).collect();
+        let mut table = Self::new(place_bits, vec![((1 << place_bits) - 1, entries)])?;
+        table.shape.sharing = Sharing::Bits;
+        Ok(table)
+    }
+
+    /// The entries of each column, with their bits.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (u32, &[u64])> {
+        self.shape.columns().zip(self.columns.iter().map(Vec::as_slice))
     }
 
     pub(super) const fn shape(&self) -> TableShape {

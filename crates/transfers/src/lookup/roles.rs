@@ -56,7 +56,7 @@ impl Role for ChoosingPlaces {
                 let replies = unpack_bits(replies, places.len() * rows, bits)?;
                 for ((replies, place), key) in replies.chunks(rows).zip(places).zip(keys) {
                     let chosen = choose(replies, *place);
-                    *key = Ring::Pow2(bits).sub(chosen, *key);
+                    *key = shape.sharing.sub(bits, chosen, *key);
                 }
                 Ok::<(), DecodeError>(())
             });
@@ -101,7 +101,7 @@ impl Role for ReplyingPlaces {
         for (((bits, keys), shares), entries) in columns {
             let (of_column, behind) = rest.split_at_mut(keys.len());
             rest = behind;
-            let (size, ring) = (packed_len(ITEM * rows, bits), Ring::Pow2(bits));
+            let (size, sharing) = (packed_len(ITEM * rows, bits), shape.sharing);
             let made = of_column.chunks_mut(size).zip(keys.chunks(size)).zip(shares.chunks(ITEM));
             let times = (0..).step_by(ITEM).map(|first| self.times.as_deref().map(|times| &times[first..]));
             let items = made.zip(self.places.chunks(ITEM).zip(self.flips.chunks(ITEM))).zip(times);
@@ -116,8 +116,8 @@ impl Role for ReplyingPlaces {
                     let times = times.map_or(1, |times| times[number]);
                     let turned = turning.by(entries, *place).iter().enumerate();
                     replies.extend(turned.map(|(row, entry)| {
-                        let entry = entry.wrapping_mul(times);
-                        ring.sub(entry.wrapping_add(keys[row ^ *flip as usize]), *share)
+                        let entry = entry.wrapping_mul(times) & mask(bits);
+                        sharing.sub(bits, sharing.add(bits, entry, keys[row ^ *flip as usize]), *share)
                     }));
                 }
                 pack_bits_to(&replies, bits, bytes);
