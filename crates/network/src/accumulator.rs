@@ -118,7 +118,14 @@ impl Accumulator {
         smaller - rounding_constant(shift) as i128 - 1
     }
 
-    /// The same where no differences of two values are taken: modulo 2^l, |x| < 2^(l-1) - 2^shift - 1, so that the top bit is the sign.
+    /// The largest absolute value that the ends of a function's domain may have: modulo 2^l a quarter of it, from which values within the limit are less than
+    /// half of the ring away.
+    #[must_use]
+    pub const fn domain_limit(self) -> i128 {
+        if self.is_power_of_two() { 1 << (self.bits - 2) } else { self.limit(0) }
+    }
+
+    /// As [`Self::limit`] where no differences of two values are taken: modulo 2^l, |x| < 2^(l-1) - 2^shift - 1, so that the top bit is the sign.
     #[must_use]
     pub const fn limit_without_differences(self, shift: u32) -> i128 {
         if self.is_power_of_two() { room_below(self.bits - 1, shift) } else { self.limit(shift) }

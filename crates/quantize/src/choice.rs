@@ -140,7 +140,7 @@ impl Choice<'_> {
                 provisional.join_ranges(&mut ranges);
                 let mut overflows = overflows(&provisional, &ranges);
                 if overflows.is_empty() {
-                    let network = self.narrowed(lowered.network(self.head, Some(&ranges))?)?;
+                    let network = self.narrowed(&lowered.network(self.head, Some(&ranges))?)?;
                     // Coarse integers may take more bits than the floats that shifts were chosen on.
                     if slack < SLACK[SLACK.len() - 1] && !self.keeps_few(&network) {
                         continue;
@@ -171,10 +171,10 @@ impl Choice<'_> {
         }
     }
 
-    /// The network with what is rescaled in rings of its own, if that is asked for.
-    fn narrowed(&self, network: Network) -> Result<Network, CompileError> {
+    /// The network with what is rescaled in rings of its own, if that is asked for, or else in as small ones as nothing is lost by.
+    fn narrowed(&self, network: &Network) -> Result<Network, CompileError> {
         let QuantizationOptions { narrow, kept_bits, .. } = self.source.options;
-        if *narrow { network.narrowed(kept_bits.is_some()) } else { Ok(network) }
+        if *narrow { network.narrowed(kept_bits.is_some()) } else { network.tightened() }
     }
 
     /// Whether no rescale keeps more bits than are asked for.

@@ -156,7 +156,7 @@ impl FixedElementwise for FixedFunction {
     /// The domain must lie within the ring that is left, for comparisons with its ends, and the values within the ring that they enter.
     fn check(&self, before: Accumulator, after: Accumulator) -> Result<(), String> {
         self.check_sizes()?;
-        let limit = before.limit(0);
+        let limit = before.domain_limit();
         if i128::from(self.low) < -limit || i128::from(self.last()) > limit {
             return Err(format!("its domain from {} to {} is outside the ring", self.low, self.last()));
         }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Calibrated, Evidence, FixedNode, FixedOp, LinearWeights, Network, PublicNetwork};
+use super::rebuilt::Rebuilt;
+use super::{Calibrated, Evidence, FixedNode, FixedOp, Network, PublicNetwork};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 
@@ -70,7 +71,7 @@ impl Network {
         if rings.is_empty() {
             return Ok(self.clone());
         }
-        let mut made = Narrowed { nodes: Vec::new(), seen: vec![self.seen(0)], weights: BTreeMap::new() };
+        let mut made = Rebuilt::new(self.seen(0));
         let mut places = vec![0];
         for (index, node) in old.nodes().iter().enumerate() {
             let mut inputs: Vec<usize> = node.inputs.iter().map(|&value| places[value]).collect();
@@ -79,8 +80,8 @@ impl Network {
                 let name = format!("{}/narrow", node.name);
                 let seen =
                     Calibrated { weight_error: None, function: None, saturates: false, ..self.seen(value) };
-                made.push(FixedNode { name, op: FixedOp::Narrow, inputs, shape, accumulator: *ring }, seen);
-                inputs = vec![made.nodes.len()];
+                let narrow = FixedNode { name, op: FixedOp::Narrow, inputs, shape, accumulator: *ring };
+                inputs = vec![made.push(narrow, seen)];
             }
             // What comes before the rescale is in the narrow ring, too.
             let before = inputs[0].checked_sub(1).map(|node| made.nodes[node].accumulator);
@@ -91,8 +92,7 @@ impl Network {
             let confined = node.op.confined(accumulator);
             let op = confined.unwrap_or_else(|| node.op.clone());
             let (name, shape) = (node.name.clone(), node.shape.clone());
-            made.push(FixedNode { name, op, inputs, shape, accumulator }, self.seen(index + 1));
-            places.push(made.nodes.len());
+            places.push(made.push(FixedNode { name, op, inputs, shape, accumulator }, self.seen(index + 1)));
         }
         Self::repeating(old.input().clone(), made.nodes, old.ending(), made.weights, made.seen)
     }
@@ -124,19 +124,5 @@ impl Network {
             function: value.function,
             saturates: value.saturates,
         }
-    }
-}
-
-/// The parts of a network on the way.
-struct Narrowed {
-    nodes: Vec<FixedNode>,
-    seen: Vec<Calibrated>,
-    weights: BTreeMap<usize, LinearWeights>,
-}
-
-impl Narrowed {
-    fn push(&mut self, node: FixedNode, seen: Calibrated) {
-        self.nodes.push(node);
-        self.seen.push(seen);
     }
 }

@@ -22,8 +22,10 @@ mod input;
 mod lookups;
 mod op;
 mod public;
+mod rebuilt;
 mod repeats;
 mod report;
+mod tightened;
 mod weights;
 
 use std::collections::BTreeMap;

@@ -253,9 +253,12 @@ impl PublicNetwork {
         for (index, node) in self.nodes.iter().enumerate().rev() {
             let of_node = match node.op {
                 // What comes behind a rescale may be computed with it, or before it.
-                FixedOp::Rescale { shift } => Behind { shift, ..behind[index + 1] },
+                FixedOp::Rescale { shift } => {
+                    let of_next = (behind[index + 1].room - 1).saturating_mul(1 << shift);
+                    Behind { shift, room: self.room_before(index, shift).min(of_next), ..behind[index + 1] }
+                }
                 _ if node.op.multiplies() || node.op.changes_ring() => {
-                    Behind { shift: 0, differences: node.op.takes_differences() }
+                    Behind { differences: node.op.takes_differences(), ..Behind::default() }
                 }
                 _ => Behind {
                     differences: behind[index + 1].differences || node.op.takes_differences(),
@@ -268,29 +271,51 @@ impl PublicNetwork {
         }
         let limit = |(value, behind): (usize, &Behind)| {
             let ring = self.accumulator(value);
-            if behind.differences || !self.fills_rings {
+            let limit = if behind.differences || !self.fills_rings {
                 ring.limit(behind.shift)
             } else {
                 ring.limit_without_differences(behind.shift)
-            }
+            };
+            limit.min(behind.room)
         };
         behind.iter().enumerate().map(limit).collect()
+    }
+
+    /// What a rescale's input may be for what is left of it to fit a ring that has no bits more than are left; anything where there are more.
+    fn room_before(&self, rescale: usize, shift: u32) -> i128 {
+        let [before, after] =
+            [self.nodes[rescale].inputs[0], rescale + 1].map(|value| self.accumulator(value));
+        let is_tight = shift > 0
+            && before.is_power_of_two()
+            && after.is_power_of_two()
+            && after.bits() + shift == before.bits();
+        // Rounded down, and one more: as rescales may round.
+        if is_tight { (after.limit(0) << shift) - 1 } else { i128::MAX }
     }
 }
 
 /// What is computed of a value without a linear layer, a product of secrets or a function on the way.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Behind {
     /// The largest shift of the rescales that it reaches.
     shift: u32,
     /// Whether differences of its elements are taken.
     differences: bool,
+    /// The largest absolute value that the rings of these rescales have room for.
+    room: i128,
+}
+
+impl Default for Behind {
+    fn default() -> Self {
+        Self { shift: 0, differences: false, room: i128::MAX }
+    }
 }
 
 impl Behind {
     fn join(&mut self, other: Self) {
         self.shift = self.shift.max(other.shift);
         self.differences |= other.differences;
+        self.room = self.room.min(other.room);
     }
 }
 

@@ -8,7 +8,7 @@ mod square;
 mod step;
 
 use lanner_graph::Op;
-use lanner_graph::elementwise::{Elementwise, Relu, Square, Step};
+use lanner_graph::elementwise::{Elementwise, Function, Relu, Square, Step};
 use lanner_network::{FixedOp, FunctionFit};
 
 use crate::fit::FitCache;
@@ -20,6 +20,16 @@ pub(crate) trait Lowered: Elementwise {
     /// The unit of the input that a `unit` of the output pays for, if that says how its input is to be rounded: on inputs from `seen[0]` to
     /// `seen[1]`.
     fn input_unit(&self, _seen: [f64; 2], _unit: f64) -> Option<f64> {
+        None
+    }
+
+    /// Whether it is `max(x, 0)`.
+    fn is_positive_part(&self) -> bool {
+        false
+    }
+
+    /// The function that its input's absolute value has the same of, where it is the same on both sides of 0.
+    fn of_magnitude(&self) -> Option<Function> {
         None
     }
 

@@ -1,5 +1,6 @@
 //! What chooses its scale: the unit of its output, and the room that its domain takes; and what is a function of rescaled values, where these are looked up.
 
+use lanner_graph::elementwise::Function;
 use lanner_network::grid::GridFactor;
 use lanner_network::{Bound, CompileError, Evidence, FixedOp, grid, rescale};
 
@@ -101,6 +102,9 @@ impl Builder<'_> {
         x: Placed,
     ) -> Result<Placed, Stop> {
         let item = &self.source.items[index];
+        if let Some((of, x)) = self.magnitude(index, operator, x)? {
+            return self.add_elementwise(index, &of, x);
+        }
         if operator.multiplies() && self.structure.wide[index + 1] {
             self.choose_ring(index, x.scale * x.scale);
         }
@@ -131,6 +135,37 @@ impl Builder<'_> {
             placed = self.add_part(index, placed, part)?;
         }
         Ok(placed)
+    }
+
+    /// The absolute value of an item's input, which is twice its positive part less itself, and what the item is of that, where it is the same on
+    /// both sides of 0: polynomials for one side are half as many. What is computed on shares costs nothing where they are sums modulo powers of two.
+    fn magnitude(
+        &mut self,
+        index: usize,
+        operator: &dyn Lowered,
+        x: Placed,
+    ) -> Result<Option<(Function, Placed)>, Stop> {
+        let items = self.source.items;
+        let is_free = self.source.options.has_powers_of_two() && !self.source.options.narrow;
+        let Some(of) = operator.of_magnitude().filter(|_| is_free) else { return Ok(None) };
+        let is_positive_part = |other: &usize| {
+            let item = &items[*other];
+            let is_relu = matches!(item.action, Action::Elementwise(op) if op.is_positive_part());
+            is_relu && item.inputs == items[index].inputs
+        };
+        let Some(other) = (0..index).find(is_positive_part) else { return Ok(None) };
+        let positive = self.place(other + 1)?;
+        if positive.scale.to_bits() != x.scale.to_bits() {
+            return Ok(None);
+        }
+        let (name, shape) = (&items[index].name, &items[index].shape);
+        let group = self.structure.group_before(other + 1);
+        let limit = self.ring(group).map_or(UNBOUNDED, |ring| ring.limit(0));
+        let negated = (format!("{name}/negated"), FixedOp::Scale { factor: -1 });
+        let negated = self.push(negated.0, negated.1, vec![x.value], shape.clone(), group, x.scale, limit)?;
+        let (sum, inputs) = (FixedOp::Add { factors: [2, 1] }, vec![positive.value, negated]);
+        let value = self.push(format!("{name}/size"), sum, inputs, shape.clone(), group, x.scale, limit)?;
+        Ok(Some((of, Placed { value, scale: x.scale })))
     }
 
     /// The operators of a comparison: all but the last, a rescale into the ring of what is made of it, are in the ring of what is compared.

@@ -21,6 +21,7 @@ mod refusals;
 mod repeating;
 mod saturation;
 mod smooth;
+mod tightened;
 mod traces;
 mod trees;
 

@@ -69,6 +69,12 @@ impl Ramp {
         }
     }
 
+    /// Whether the tail is the same on both sides of 0: what is missing above 0 is what is there below.
+    #[must_use]
+    pub const fn is_even(&self) -> bool {
+        matches!(self, Self::Gelu { .. } | Self::Swish { .. } | Self::Softplus)
+    }
+
     /// What the tail approaches far below 0; it vanishes far above.
     pub(super) fn floor(&self) -> f64 {
         match self {
@@ -82,7 +88,6 @@ impl Ramp {
     pub(super) fn tail(&self, x: f64) -> f64 {
         let negative = x.min(0.0);
         match self {
-            // The first three are even: what is missing above 0 is what is there below.
             Self::Gelu { approximate: false } => -x.abs() * erfc(x.abs() / SQRT_2) / 2.0,
             Self::Gelu { approximate: true } => {
                 let x = x.abs();

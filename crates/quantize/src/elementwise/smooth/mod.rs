@@ -6,7 +6,7 @@ mod spans;
 
 use std::ops::Deref;
 
-use lanner_graph::elementwise::Function;
+use lanner_graph::elementwise::{Function, Within};
 use lanner_network::elementwise::FixedFunction;
 use lanner_network::{FixedOp, FunctionFit};
 
@@ -43,6 +43,15 @@ impl Lowered for Function {
     /// What a ramp's `Relu` is rounded to does for its tail, too.
     fn input_unit(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
         if matches!(self, Self::Tail(_)) { None } else { Smooth(self).unit_of_input(seen, unit) }
+    }
+
+    fn of_magnitude(&self) -> Option<Function> {
+        match self {
+            Self::Tail(ramp) if ramp.is_even() => {
+                Some(Self::Within(Within { of: Box::new(self.clone()), low: Some(0.0), high: None }))
+            }
+            _ => None,
+        }
     }
 
     fn spans(&self, wanted: &Wanted<'_>) -> Result<Option<Spans>, String> {
