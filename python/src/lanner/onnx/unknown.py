@@ -10,7 +10,6 @@ from lanner.onnx.node import Node
 _SMOOTH = "is a smooth function that this version does not compute"
 _TREES = "is an ensemble of trees, and these read the columns of the model's input alone, with nothing else beside them"
 _ALONE = "export the trees as a model of their own"
-_NETWORK = "train a neural network or a linear model in its place"
 
 #: Why an operator is refused, and what to do; by its name with the domain.
 _REASONS: dict[str, tuple[str, str]] = {
@@ -32,19 +31,8 @@ _REASONS: dict[str, tuple[str, str]] = {
     "ai.onnx.ml.TreeEnsembleClassifier": (_TREES, _ALONE),
     "ai.onnx.ml.TreeEnsembleRegressor": (_TREES, _ALONE),
     "ai.onnx.ml.TreeEnsemble": (_TREES, _ALONE),
-    "ai.onnx.ml.SVMClassifier": ("compares inputs with support vectors, which this version does not compute", _NETWORK),
-    "ai.onnx.ml.SVMRegressor": ("compares inputs with support vectors, which this version does not compute", _NETWORK),
-    "ai.onnx.ml.Normalizer": (
-        "divides by a norm of secrets, which this version does not compute",
-        "train the network without it, or normalise inputs before the prediction",
-    ),
-    "ai.onnx.ml.Imputer": (
-        "replaces missing values, and a secret input has none that could be told",
-        "fill in missing values before the prediction, and export the model without it",
-    ),
     **dict.fromkeys(
         (
-            "ai.onnx.ml.OneHotEncoder",
             "ai.onnx.ml.LabelEncoder",
             "ai.onnx.ml.CategoryMapper",
             "ai.onnx.ml.DictVectorizer",
