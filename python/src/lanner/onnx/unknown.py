@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lanner.errors import Refusal, UnsupportedOpError
 from lanner.onnx.builder import Wire
-from lanner.onnx.ending import ENDINGS
 from lanner.onnx.node import Node
 
 _SMOOTH = "is a smooth function that this version does not compute"
@@ -46,12 +45,8 @@ def unknown(node: Node) -> UnsupportedOpError:
     """The error of a node whose operator no lowering takes."""
     operator = node.qualified_operator
     shown = node.operator if operator == node.operator else f"{node.operator} of domain {node.proto.domain}"
-    if operator in ENDINGS:
-        what = f"operator {operator} is supported only as the network's last"
-        fix = "let the network end in it"
-    else:
-        reason, fix = _REASONS.get(operator, ("", "replace it by operators that `lanner doctor` lists"))
-        what = f"operator {shown} is not supported" + (f": it {reason}" if reason else "")
+    reason, fix = _REASONS.get(operator, ("", "replace it by operators that `lanner doctor` lists"))
+    what = f"operator {shown} is not supported" + (f": it {reason}" if reason else "")
     refusal = Refusal(what, node.where, node.name, operator, fix=fix)
     return UnsupportedOpError(what, where=node.where, fix=fix, nodes=[refusal])
 

@@ -10,6 +10,7 @@ from lanner.onnx.classical.edit import Edit
 from lanner.onnx.classical.layouts import keep_samples_apart
 from lanner.onnx.classical.loops import expand_loops
 from lanner.onnx.classical.probabilities import join_probabilities, join_shares
+from lanner.onnx.classical.products import join_products
 from lanner.onnx.classical.support import split_machines
 
 
@@ -27,6 +28,7 @@ def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None) -> Non
     split_machines(edit)
     keep_samples_apart(edit)
     expand_loops(edit)
+    join_products(edit)
     simplify_distances(edit)
     join_probabilities(edit)
     if wanted == "value":
