@@ -24,6 +24,7 @@ from sklearn.preprocessing import KBinsDiscretizer, Normalizer, PolynomialFeatur
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 import lanner
+from helpers.times import marked
 from lanner.errors import LannerError, MisuseError, UnsupportedOpError
 
 Rows = NDArray[np.float32]
@@ -71,6 +72,9 @@ def numbers_of(output: Any) -> NDArray[np.float64]:  # noqa: ANN401 - an array, 
     return np.asarray(listed, np.float64)
 
 
+#: Those that a test needs more than five seconds for.
+LONG = {"outliers", "radial machine", "machine of nu", "probabilities of a machine"}
+
 LABELLED: dict[str, tuple[Callable[[], Any], Callable[[], Data]]] = {
     "linear machine": (lambda: SVC(kernel="linear"), clouds),
     "radial machine": (SVC, flowers),
@@ -106,7 +110,7 @@ LABELLED: dict[str, tuple[Callable[[], Any], Callable[[], Data]]] = {
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("name", marked(LABELLED, LONG))
 def test_labels_are_onnxruntimes(name: str) -> None:
     make, data = LABELLED[name]
     model, known, others = exported(make(), data())
@@ -134,7 +138,6 @@ VALUED: dict[str, tuple[Callable[[], Any], Callable[[], Data], float]] = {
     "decisions of two classes": (SVC, lambda: clouds(2), 0.01),
     "outliers": (lambda: OneClassSVM(nu=0.1), flowers, 0.01),
     "probabilities of a machine": (lambda: SVC(probability=True), lambda: clouds(2), 0.02),
-    "distances to centres": (lambda: KMeans(3, n_init=1, random_state=0), clouds, 0.01),
     "cubes of columns": (
         lambda: make_pipeline(StandardScaler(), PolynomialFeatures(3), Ridge()),
         curve,
@@ -144,7 +147,7 @@ VALUED: dict[str, tuple[Callable[[], Any], Callable[[], Data], float]] = {
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-@pytest.mark.parametrize("name", VALUED)
+@pytest.mark.parametrize("name", marked(VALUED, LONG))
 def test_values_are_onnxruntimes(name: str) -> None:
     make, data, most = VALUED[name]
     model, known, others = exported(make(), data())
@@ -172,6 +175,7 @@ def test_a_probability_of_votes_is_refused() -> None:
 REFUSED: dict[str, tuple[Callable[[], Any], Callable[[], Data], str]] = {
     "probabilities of three classes": (lambda: SVC(probability=True), flowers, "found by iteration"),
     "neighbours": (lambda: KNeighborsClassifier(3), flowers, "compared in pairs at most.*train an SVC"),
+    "distances to centres": (lambda: KMeans(3, n_init=1, random_state=0), flowers, "choose output label"),
     "the largest of a row": (
         lambda: make_pipeline(Normalizer("max"), LogisticRegression()),
         flowers,

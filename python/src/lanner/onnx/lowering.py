@@ -162,8 +162,8 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     free_batch(proto)
     split_trees(proto)
     split_classifiers(proto)
-    rewrite_estimators(proto, wanted)
     graph, refusals = proto.graph, Refusals()
+    refusals.attempt(lambda: rewrite_estimators(proto, wanted, frame.outputs))
     refusals.attempt(lambda: join_trees(proto, frame.outputs))
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     ends = refusals.attempt(lambda: find_ends(graph, constants, wanted, frame.outputs)) or []
