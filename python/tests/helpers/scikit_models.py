@@ -132,5 +132,5 @@ TAKEN: dict[str, tuple[Callable[[], Estimator], Callable[[], Data]]] = {
 
 #: Models that are refused.
 REFUSED: dict[str, tuple[Callable[[], Estimator], Callable[[], Data]]] = {
-    "neighbours": (lambda: KNeighborsClassifier(3), iris),
+    "neighbours by blocks": (lambda: KNeighborsClassifier(3, metric="manhattan"), iris),
 }
