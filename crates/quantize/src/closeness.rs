@@ -15,6 +15,8 @@ pub(super) struct Closeness<'a> {
     own: Vec<f64>,
     /// What scores may be off by since they are rounded as asked: that does not count.
     rounding: f64,
+    /// Whether scores count comparisons, so that one of them more or less says nothing where the label is the same.
+    are_votes: bool,
     aim: Aim,
 }
 
@@ -54,6 +56,7 @@ impl<'a> Closeness<'a> {
             ranges: ranges.into_iter().map(|range| range.max(usual)).collect(),
             own,
             rounding: 0.0,
+            are_votes: false,
             aim,
         }
     }
@@ -61,6 +64,11 @@ impl<'a> Closeness<'a> {
     /// The same where scores are rounded to a unit.
     pub(super) fn rounded_to(self, unit: Option<f64>) -> Self {
         Self { rounding: unit.map_or(0.0, |unit| unit / 2.0), ..self }
+    }
+
+    /// The same where scores may be votes: of these only labels count where nothing else is told.
+    pub(super) fn of_votes(self, are_votes: bool) -> Self {
+        Self { are_votes: are_votes && self.aim.told == Told::Order, ..self }
     }
 
     /// Measures integer scores, in units of `scale`, of samples in the same order.
@@ -78,8 +86,8 @@ impl<'a> Closeness<'a> {
         };
         let mut errors = Vec::with_capacity(samples.len());
         for ((number, _), integers) in samples.iter().zip(integers) {
-            let error = self.error(*number, integers, scale);
             let (keeps, loses) = self.labels(*number, integers, tolerated);
+            let error = if self.are_votes && !loses { 0.0 } else { self.error(*number, integers, scale) };
             reached.error = reached.error.max(error);
             reached.labels_kept += usize::from(keeps);
             reached.labels_lost += usize::from(loses);

@@ -150,6 +150,39 @@ fn compared(items: &[Item<'_>], factors: &[Option<f64>]) -> Vec<(usize, f64)> {
     found
 }
 
+/// Whether what a layer, a product or a function computes is compared, so that its error decides on which side of a threshold a value is.
+pub(super) fn compares_computed(items: &[Item<'_>]) -> bool {
+    let mut is_compared = vec![false; items.len() + 1];
+    for (index, item) in items.iter().enumerate().rev() {
+        let compares = item.action.compares();
+        if is_compared[index + 1] && !compares && item.action.takes_few_bits() {
+            return true;
+        }
+        // What comparisons make is exact.
+        if compares || is_compared[index + 1] && !item.action.takes_few_bits() {
+            item.inputs.iter().for_each(|&input| is_compared[input] = true);
+        }
+    }
+    false
+}
+
+/// Whether the item of that name follows from comparisons alone, as votes do: sums, layers and choices of truth values.
+pub(super) fn counts_comparisons(items: &[Item<'_>], name: &str) -> bool {
+    let mut is_needed = vec![false; items.len() + 1];
+    let Some(last) = items.iter().position(|item| item.name == name) else { return false };
+    is_needed[last + 1] = true;
+    for (index, item) in items.iter().enumerate().rev() {
+        if !is_needed[index + 1] || item.action.compares() {
+            continue;
+        }
+        if item.action.is_product() || item.action.is_square() || item.action.chooses_scale() {
+            return false;
+        }
+        item.inputs.iter().for_each(|&input| is_needed[input] = true);
+    }
+    !is_needed[0]
+}
+
 /// Whether nothing takes what is added up or moved of the input that costs by its bits: layers, functions, and products of two such values.
 fn is_compared_alone(items: &[Item<'_>]) -> bool {
     let mut carries = vec![true];

@@ -114,6 +114,11 @@ impl<'c> Prepared<'c> {
         (!std::mem::take(&mut self.made).is_empty()).then_some(self)
     }
 
+    /// The name of the node that gives the scores.
+    pub(super) fn output(&self) -> &str {
+        &self.draft.graph.output
+    }
+
     /// The shape of a sample's scores.
     pub(super) fn output_shape(&self) -> &[usize] {
         &self.draft.shapes[&self.draft.graph.output]

@@ -14,6 +14,7 @@ use super::bits::{LayerBits, alike, largest_first, one_less, options_for};
 use super::calibrate::Samples;
 use super::choice::Chosen;
 use super::closeness::{Closeness, Measured};
+use super::compared::{compares_computed, counts_comparisons};
 use super::item::Action;
 use super::precision::Aim;
 use super::prepared::{Part, Prepared, samples_within};
@@ -33,6 +34,12 @@ const FEW_WEIGHTS: usize = 1 << 22;
 /// How many samples decide which layers have one bit less, and how many such choices are checked on all.
 const WORST_SAMPLES: usize = 16;
 const CHECKS: usize = 2;
+
+/// The fewest bits where computed values are compared: scores tell of a flipped comparison, and nothing of one that is about to flip on other inputs.
+const FEWEST_OF_COMPARED: u32 = 13;
+
+/// The same where comparisons decide alone, as votes do.
+const FEWEST_OF_VOTES: u32 = Precision::MOST_BITS;
 
 /// The products of weights and activations with which items that are alike are looked at, and the most bits that they may have less.
 const ALIKE_PRODUCTS: u64 = 40_000_000_000;
@@ -130,14 +137,21 @@ fn search(
         let part = prepared.part(kept, options)?;
         let closeness =
             Closeness::new(&prepared.observed.scores, prepared.output_shape(), &part.samples, aim);
-        let closeness = closeness.rounded_to(options.output_unit);
+        let are_votes = counts_comparisons(&part.items, prepared.output());
+        let closeness = closeness.rounded_to(options.output_unit).of_votes(are_votes);
         let all = part.samples.iter().chain(&part.made).copied().collect();
         let of_made = (!part.made.is_empty()).then(|| {
             Closeness::new(&prepared.observed.scores, prepared.output_shape(), &all, aim)
                 .rounded_to(options.output_unit)
+                .of_votes(are_votes)
         });
         let most = Precision::MOST_BITS;
-        let search = Search { part: &part, options, closeness, of_made, cost, most, limit: None };
+        let fewest = match compares_computed(&part.items) {
+            true if are_votes => FEWEST_OF_VOTES,
+            true => FEWEST_OF_COMPARED,
+            false => Precision::FEWEST_BITS,
+        };
+        let search = Search { part: &part, options, closeness, of_made, cost, fewest, most, limit: None };
         outcome = search.run(aim.precision).map(|found| found.with_set_aside(part.set_aside));
         if !is_narrow(&outcome) {
             break;
@@ -306,6 +320,8 @@ pub(super) struct Search<'a> {
     /// The same for what was made, held against the samples and one another.
     of_made: Option<Closeness<'a>>,
     cost: &'a dyn Fn(&PublicNetwork) -> Result<u64, String>,
+    /// The fewest bits that are tried.
+    fewest: u32,
     /// The most bits that are not known to be too many.
     most: u32,
     /// Why more are.
@@ -324,7 +340,14 @@ impl<'a> Search<'a> {
         if let Some(found) = self.by_layer(precision)? {
             return Ok(found);
         }
-        let mut bits = match self.fewest_bits(&self.spread(1)?) {
+        let some = self.spread(1)?;
+        let mut found = self.fewest_bits(&some);
+        while found.is_err() && self.fewest > Precision::FEWEST_BITS {
+            // Rings have no room for so many.
+            self.fewest -= 1;
+            found = self.fewest_bits(&some);
+        }
+        let mut bits = match found {
             Ok(candidate) => candidate.bits,
             Err(refusal) => return Found::try_from(refusal),
         };
@@ -366,7 +389,7 @@ impl<'a> Search<'a> {
     /// The network with the fewest bits, the same for all layers, that is what is asked; else the one with the most.
     fn fewest_bits(&mut self, samples: &Samples<'a>) -> Result<Candidate, Refusal> {
         // Below `low` what is asked is missed; at `high` it is not, or there is no room.
-        let (mut low, mut high) = (Precision::FEWEST_BITS, self.most + 1);
+        let (mut low, mut high) = (self.fewest, self.most + 1);
         let (mut met, mut missed) = (None, None);
         while low < high {
             let bits = u32::midpoint(low, high);
@@ -387,6 +410,10 @@ impl<'a> Search<'a> {
     /// The same with one bit less for as many layers as may have it, if that is cheaper.
     fn with_fewer(&self, best: Candidate) -> Candidate {
         let bits = best.bits;
+        if self.fewest > Precision::FEWEST_BITS {
+            // What is compared would lose them without a sign of it in the scores.
+            return best;
+        }
         if self.part.items.iter().any(|item| matches!(item.action, Action::MatrixProduct { .. })) {
             return self.with_less_alike(best);
         }

@@ -68,16 +68,18 @@ class Head:
     Attributes:
         ending: What it ends in.
         classes: The names that the file gives its classes, if any.
+        picks: Whether the output is the place of the largest.
     """
 
     ending: Ending = Ending.NONE
     classes: tuple[str, ...] | None = None
+    picks: bool = False
 
     def gives_values(self, form: Form) -> bool:
         """Whether the network's outputs are values and no scores of classes, where its owner says nothing."""
         if form is not Form.LIKE_INPUT:
             return form is Form.MAP
-        return self.classes is None and self.ending in (Ending.NONE, Ending.SIGMOID)
+        return self.classes is None and not self.picks and self.ending in (Ending.NONE, Ending.SIGMOID)
 
 
 @dataclass(frozen=True, slots=True)

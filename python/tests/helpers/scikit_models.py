@@ -117,6 +117,11 @@ TAKEN: dict[str, tuple[Callable[[], Estimator], Callable[[], Data]]] = {
     "perceptron of tanh": (lambda: MLPClassifier((8, 8), activation="tanh", max_iter=30, random_state=0), digits),
     "perceptron of sigmoids": (lambda: MLPClassifier((8,), activation="logistic", max_iter=30, random_state=0), iris),
     "thresholds": (lambda: make_pipeline(Binarizer(), Ridge()), diabetes),
+    "normalised rows": (lambda: make_pipeline(Normalizer(), Ridge()), diabetes),
+    "rows normalised by their sum": (lambda: make_pipeline(Normalizer("l1"), Ridge()), diabetes),
+    "missing values": (lambda: make_pipeline(SimpleImputer(), Ridge()), diabetes),
+    "support vectors": (lambda: SVC(gamma="auto"), iris),
+    "naive Bayes": (GaussianNB, iris),
     "forest": (lambda: RandomForestClassifier(4, max_depth=3, random_state=0), iris),
     "boosted trees": (lambda: GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0), iris),
     "scaler and trees": (
@@ -127,10 +132,5 @@ TAKEN: dict[str, tuple[Callable[[], Estimator], Callable[[], Data]]] = {
 
 #: Models that are refused.
 REFUSED: dict[str, tuple[Callable[[], Estimator], Callable[[], Data]]] = {
-    "normalised rows": (lambda: make_pipeline(Normalizer(), Ridge()), diabetes),
-    "rows normalised by their sum": (lambda: make_pipeline(Normalizer("l1"), Ridge()), diabetes),
-    "missing values": (lambda: make_pipeline(SimpleImputer(), Ridge()), diabetes),
-    "support vectors": (lambda: SVC(gamma="auto"), iris),
-    "neighbours": (lambda: KNeighborsClassifier(3), iris),
-    "naive Bayes": (GaussianNB, iris),
+    "neighbours by blocks": (lambda: KNeighborsClassifier(3, metric="manhattan"), iris),
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanner.cli.arguments import LimitKeywords
+from lanner.cli.arguments import ACCEPTING, LimitKeywords
 from lanner.cli.output import Output
 from lanner.cli.report import columns_of
 from lanner.errors import ModelError, Refusal, native_errors
@@ -51,9 +52,33 @@ def inspect_onnx(options: Namespace, limits: LimitKeywords, output: Output) -> i
         output.say(f"{path.name} cannot be compiled: {told}")
     else:
         output.say(f"{share}; compile the model to see ranges, scales and what using it reveals")
+        shown["next"] = _next_command(options, survey.model)
+        output.say(f"next: {shown['next']}")
     refusals = [reason.document() for reason in reasons]
     output.document({"compiles": not reasons, **shown, "share": share.document(), "refusals": refusals})
     return ModelError.exit_code if reasons else 0
+
+
+def _next_command(options: Namespace, model: ImportedModel | None) -> str:
+    """The command that compiles a file with typical samples, with the options that it was looked at with."""
+    named = () if model is None else model.named
+    samples = "typical.npy"
+    if len(named) > 1:
+        samples = "typical.npz"
+    elif named and named[0].columns is not None:
+        samples = "typical.csv"
+    words = ["lanner", "compile", str(options.model), "-o", str(options.model.with_suffix(".lanner").name)]
+    words += ["--calibration", samples]
+    for name in ACCEPTING:
+        given = getattr(options, name)
+        for value in given if isinstance(given, list) else [] if given is None else [given]:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [_spelled(value)])]
+    return shlex.join(words)
+
+
+def _spelled(value: object) -> str:
+    """What was given, as a command line has it: a list of names with commas."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _native_reasons(model: ImportedModel, policy: str, limits: LimitKeywords) -> Sequence[Refusal]:

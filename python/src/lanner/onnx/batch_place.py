@@ -172,6 +172,13 @@ def _reduce(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     )
 
 
+def _arg(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
+    """An operator that leaves one element of an axis that it names, or drops the axis."""
+    moved, batch = _axis(node, graph)
+    axis = named_axis(node) % (len(node.wire(0).shape) + 1)
+    return moved, batch - (not node.attr("keepdims", 1) and axis < batch)
+
+
 def _sides(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     """A shape, or a count for each axis."""
     moved, batch = _each_element(node, graph)
@@ -211,7 +218,7 @@ def _listed(node: Node, index: int) -> NDArray[np.generic]:
 
 
 #: Operators whose lowerings look to the place themselves.
-_OWN = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gemm", "GatherND", "IsNaN", "IsInf"}
+_OWN = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gemm", "GatherND", "ScatterND", "IsNaN", "IsInf"}
 
 _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Identity", "Cast", "Dropout", "Relu", "LeakyRelu", "Abs", "Neg", "Clip"), _each_element),
@@ -227,7 +234,9 @@ _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceMax", "ReduceMin"), _reduce),
     **dict.fromkeys(("Expand", "Tile"), _sides),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _rows),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _arg),
     "MatMul": _matmul,
+    "TopK": _axis,
     "Gather": _gather,
     "Slice": _slice,
 }

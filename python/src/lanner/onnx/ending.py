@@ -143,7 +143,8 @@ def find_end(graph: onnx.GraphProto, output: str, constants: Constants) -> End:
         # Of its classes one holds, whatever their logistic probabilities add up to.
         ending = Ending.ONE_AGAINST_REST
     shown = [node for node in behind if node.op_type != "Concat"]
-    return End(scores, Head(ending, walk.names_of(scores)), shown, walk.between(behind), walk.rounding(output))
+    head = Head(ending, walk.names_of(scores), any(_is_of(node, ("ArgMax",)) for node in behind))
+    return End(scores, head, shown, walk.between(behind), walk.rounding(output))
 
 
 def find_root(graph: onnx.GraphProto, scores: str, constants: Constants) -> str:

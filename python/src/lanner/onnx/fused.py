@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from lanner.onnx.opaque import InferredShapes
@@ -51,27 +52,27 @@ class _Parts:
         self, graph: onnx.GraphProto, node: onnx.NodeProto, shapes: dict[str, tuple[int, ...]], read: set[str]
     ) -> None:
         self.nodes: list[onnx.NodeProto] = []
-        self._graph, self._node, self._read = graph, node, read
+        self._graph, self.node, self._read = graph, node, read
         self._base = node.name or next(filter(None, node.output))
         self.shapes = shapes
 
     def given(self, index: int) -> str:
         """The name of an input; nothing where it is left out."""
-        return self._node.input[index] if index < len(self._node.input) else ""
+        return self.node.input[index] if index < len(self.node.input) else ""
 
     def is_read(self, *outputs: int) -> bool:
         """Whether any of some outputs is read."""
-        return any(self._node.output[index] in self._read for index in outputs if index < len(self._node.output))
+        return any(self.node.output[index] in self._read for index in outputs if index < len(self.node.output))
 
     def attribute(self, name: str, usual: Any) -> Any:  # noqa: ANN401 - attributes are of many types
         """An attribute."""
-        held = {entry.name: helper.get_attribute_value(entry) for entry in self._node.attribute}
+        held = {entry.name: helper.get_attribute_value(entry) for entry in self.node.attribute}
         return held.get(name, usual)
 
     def add(self, operator: str, *inputs: str, output: int | None = None, **attributes: Any) -> str:  # noqa: ANN401
         """Add a part, whose result has the name of one of the operator's outputs, or one of its own."""
         name = f"{self._base}/{operator}_{len(self.nodes)}"
-        result = name if output is None or output >= len(self._node.output) else self._node.output[output] or name
+        result = name if output is None or output >= len(self.node.output) else self.node.output[output] or name
         self.nodes.append(helper.make_node(operator, inputs, [result], name=name, **attributes))
         return result
 
@@ -80,6 +81,17 @@ class _Parts:
         name = f"{self._base}/constant_{len(self._graph.initializer)}"
         value = np.array(values, kind) if kind is np.int64 else np.array(values[0], kind)
         self._graph.initializer.append(numpy_helper.from_array(value, name))
+        return name
+
+    def held(self, name: str) -> NDArray[np.generic] | None:
+        """What a constant of the file holds."""
+        tensor = next((tensor for tensor in self._graph.initializer if tensor.name == name), None)
+        return None if tensor is None else np.asarray(numpy_helper.to_array(tensor))
+
+    def tensor(self, values: NDArray[np.generic]) -> str:
+        """A constant of any shape."""
+        name = f"{self._base}/constant_{len(self._graph.initializer)}"
+        self._graph.initializer.append(numpy_helper.from_array(values, name))
         return name
 
     def total(self, first: str, *others: str) -> str:
@@ -190,11 +202,35 @@ def _attention(
     return True
 
 
+def _quantised_recurrent(parts: _Parts) -> bool:
+    """An LSTM whose weights are integers: a range that follows each value cuts nothing off of what it reads."""
+    weights = []
+    for index, at in ((1, 8), (2, 10)):
+        whole, scale = parts.held(parts.given(index)), parts.held(parts.given(at))
+        if whole is None or scale is None or whole.ndim != 3:
+            return False
+        zero = parts.held(parts.given(at + 1))
+        zero = np.zeros(scale.shape) if zero is None else zero
+        # A scale for each direction, or for each of its columns.
+        scales, zeros = (each.astype(np.float32).reshape(whole.shape[0], 1, -1) for each in (scale, zero))
+        turned = ((whole.astype(np.float32) - zeros) * scales).transpose(0, 2, 1)
+        weights.append(parts.tensor(np.ascontiguousarray(turned)))
+    kept = {entry.name: helper.get_attribute_value(entry) for entry in parts.node.attribute}
+    rest = [parts.given(index) for index in range(3, 8)]
+    name = parts.node.name or parts.node.output[0]
+    inputs = [parts.given(0), *weights, *rest]
+    while not inputs[-1]:
+        inputs.pop()
+    parts.nodes.append(helper.make_node("LSTM", inputs, parts.node.output, name=name, **kept))
+    return True
+
+
 #: What makes the parts of each; False where its form is not known.
 _PARTS: dict[str, Callable[[_Parts], bool]] = {
     "SkipLayerNormalization": lambda parts: _skip(parts, centred=True),
     "SkipSimplifiedLayerNormalization": lambda parts: _skip(parts, centred=False),
     "EmbedLayerNormalization": _embedding,
     "Attention": _packed_attention,
+    "DynamicQuantizeLSTM": _quantised_recurrent,
     "MultiHeadAttention": _apart_attention,
 }

@@ -23,6 +23,7 @@ from lanner.onnx.bodies import is_opened, names_read, opened, ways
 from lanner.onnx.branches import open_branches
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
+from lanner.onnx.classical.rewrite import rewrite_estimators
 from lanner.onnx.comparison import ORDERS, is_computed
 from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.entries import Entry, check_columns, free_inputs, is_plain, place, read_entry
@@ -50,6 +51,10 @@ from lanner.onnx.whole import cast_type, keeps_whole, leaves_integers, makes_tru
 
 #: How far below 0 a private mask is where nothing is known of the scores that it is added to.
 _BOUND = 64.0
+
+
+#: Operators whose last output holds places, which are integers.
+_GIVE_PLACES = frozenset(("ArgMax", "ArgMin", "TopK"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     split_trees(proto)
     split_classifiers(proto)
     graph, refusals = proto.graph, Refusals()
+    refusals.attempt(lambda: rewrite_estimators(proto, wanted, frame.outputs))
     refusals.attempt(lambda: join_trees(proto, frame.outputs))
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     ends = refusals.attempt(lambda: find_ends(graph, constants, wanted, frame.outputs)) or []
@@ -181,7 +187,10 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
         builder, placed = place(entries)
         values |= placed
     if ends and entries and wanted is None and len(ends) == 1 and _shows_values(proto, entries, ends[0]):
+        # Labels of places are values that have no scores any more.
+        told = "value" if ends[0].head.picks else None
         ends = refusals.attempt(lambda: find_ends(graph, constants, "value", frame.outputs)) or []
+        wanted = told
     walk = _Walk(proto, builder, values, refusals, frame)
     walk.note_integers(entry.named for entry in entries)
     for taken in ends or sinks:
@@ -243,13 +252,17 @@ def _joined(builder: GraphBuilder, frame: Frame, wires: Sequence[Wire]) -> tuple
 
 
 def _shows_values(proto: onnx.ModelProto, entries: Sequence[Entry], end: End) -> bool:
-    """Whether what stands behind the scores is a part of the network: it makes values of a map, and no label."""
-    if not end.operators or any(node.op_type == "ArgMax" for node in end.operators):
+    """Whether what stands behind the scores is a part of the network: it makes values of a map, and no one label."""
+    if not end.operators:
         return False
     shapes = InferredShapes(proto).shapes
     scores = shapes.get(end.scores)
     given = tuple(side for entry in entries for side in entry.named.shape) if len(entries) == 1 else ()
-    return scores is not None and end.head.gives_values(Form.of(scores[1:], given))
+    if scores is None:
+        return False
+    form = Form.of(scores[1:], given)
+    # A label for each place is a value of a map, too.
+    return end.head.gives_values(form) and (form is Form.MAP or not end.head.picks)
 
 
 def _float_outputs(graph: onnx.GraphProto) -> list[str]:
@@ -370,6 +383,9 @@ class _Walk:
         """A node's outputs, those of truth values and integers as such; `kinds` are the types of its integers."""
         if makes_truths(proto):
             return {name: _as_truth(value) for name, value in values.items()}
+        if proto.op_type in _GIVE_PLACES:
+            self._whole[proto.output[-1]] = np.dtype(np.int64)
+            return values
         kind = cast_type(proto) or max(kinds, key=lambda kind: kind.itemsize, default=None)
         if kind is not None and not leaves_integers(proto):
             self._whole.update(dict.fromkeys(values, kind))

@@ -95,7 +95,7 @@ def open_product(node: Node) -> Node:
 
 def named_axis(node: Node) -> int:
     """The axis that a node names, or that it works along by default."""
-    return int(node.attr("axis", 0 if node.operator in ("Split", "Gather") else -1))
+    return int(node.attr("axis", 0 if node.operator in ("Split", "Gather", "ArgMax", "ArgMin") else -1))
 
 
 def _alike(node: Node) -> Wire:

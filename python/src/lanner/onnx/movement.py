@@ -177,6 +177,51 @@ def lower_gather_nd(node: Node, graph: GraphBuilder) -> Wire:
     return replace(whole, batch=0 if ahead else x.batch - depth + places.ndim - 1)
 
 
+@lowers("ScatterND")
+def lower_scatter_nd(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``ScatterND`` of constant indices in a file of one sample; the result has the shape of what is written to.
+
+    Shapes: data (1, ...) or constant, indices (..., k) whose first is 0, updates or a constant for them.
+
+    Raises:
+        UnsupportedOpError: If the indices are not constant or go beyond an axis, samples may be several, or numbers
+            are added to those that are there.
+    """
+    node.require("reduction", "none")
+    indices = np.asarray(node.constant(1)).astype(np.int64)
+    data, updates = (value if isinstance(value, Wire) else np.asarray(value) for value in node.inputs[::2])
+    if any(isinstance(value, Wire) and (value.batch or any(value.merged)) for value in (data, updates)):
+        raise node.unsupported("inputs", "must have samples first, alone on their axis", "transpose them before")
+    if node.for_two is not None or indices.shape[-1] < 1 or indices[..., 0].any():
+        fix = "export the model with a batch of 1"
+        raise node.unsupported("input 1", "names samples, of which there may be several", fix)
+    shape = data.with_batch(BATCH) if isinstance(data, Wire) else data.shape
+    sides = shape[: indices.shape[-1]]
+    if not all(
+        ((-side <= at) & (at < side)).all() for at, side in zip(np.moveaxis(indices, -1, 0), sides, strict=True)
+    ):
+        raise node.unsupported("input 1", f"goes beyond axes of {sides}")
+    # Where each element of the result is: among the data, or behind them among the updates.
+    size = math.prod(shape)
+    places = np.arange(size).reshape(shape)
+    count = math.prod((*indices.shape[:-1], *shape[len(sides) :]))
+    written = np.arange(size, size + count).reshape(*indices.shape[:-1], *shape[len(sides) :])
+    places[tuple(np.moveaxis(indices, -1, 0))] = written
+    chosen = places.ravel()
+    given = [(data, chosen < size), (updates, chosen >= size)]
+    known = np.concatenate([np.zeros(each.size) if isinstance(each, Wire) else np.ravel(each) for each, _ in given])
+    if all(isinstance(each, Wire) for each, _ in given):
+        parts = tuple(graph.reshape(each, (each.size,)) for each, _ in given if isinstance(each, Wire))
+        return graph.reshape(pick(graph, graph.concat(parts, 0), 0, chosen.tolist()), shape[1:])
+    wire, from_wire = next((each, kept) for each, kept in given if isinstance(each, Wire))
+    # A zero behind the secret stands where constants go.
+    padded = graph.pad(graph.reshape(wire, (wire.size,)), (0,), (1,))
+    behind = 0 if isinstance(data, Wire) else size
+    picked = pick(graph, padded, 0, np.where(from_wire, chosen - behind, wire.size).tolist())
+    terms = np.where(from_wire, 0.0, known[chosen]).astype(np.float32)
+    return graph.reshape(graph.add_constant(picked, terms), shape[1:])
+
+
 @lowers("Expand")
 def lower_expand(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Expand`` to a constant shape: axes of one element are repeated.

@@ -16,7 +16,7 @@ from lanner.onnx.lines import Lines
 from lanner.onnx.movement import sample_axis
 from lanner.onnx.node import Node
 from lanner.onnx.operands import broadcasts
-from lanner.onnx.powers import power
+from lanner.onnx.powers import never_negative, power
 from lanner.onnx.registry import lowers
 
 Array: TypeAlias = NDArray[np.float32]
@@ -115,8 +115,29 @@ def lower_lp_normalization(node: Node, graph: GraphBuilder) -> Wire:
     if p not in (1, 2):
         raise node.unsupported("p", f"is {p}; 1 and 2 are supported")
     lines = Lines.of(graph, x, [axis])
-    of_each = absolute(graph, lines.image) if p == 1 else graph.square(lines.image)
-    inverse = power(graph, lines.over(of_each).sum(graph), -1.0 / p)
+    return lines.over(graph.matrix_product(lines.image, _inverse_norm(graph, lines, p))).back(graph)
+
+
+@lowers("ai.onnx.ml.Normalizer")
+def lower_normalizer(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower scikit-learn's ``Normalizer``: a row over its largest element, or over a norm; rows of zeros stay.
+
+    Shapes: x (k,) or (..., k); the result has x's shape.
+
+    Raises:
+        UnsupportedOpError: If it has another norm, or the largest element of what may be negative.
+    """
+    x, norm = node.wire(0), node.attr("norm", "MAX")
+    lines = Lines.of(graph, x, [len(x.shape) - 1])
+    if norm == "MAX":
+        if not never_negative(graph, x):
+            what = "is MAX, which divides by the largest element, and that may be near 0 where elements may be negative"
+            raise node.unsupported("norm", what, "train the model with norm l1 or l2")
+        inverse = power(graph, lines.largest(graph), -1.0)
+    elif norm in ("L1", "L2"):
+        inverse = _inverse_norm(graph, lines, 1 if norm == "L1" else 2)
+    else:
+        raise node.unsupported("norm", f"is {norm}; MAX, L1 and L2 are supported")
     return lines.over(graph.matrix_product(lines.image, inverse)).back(graph)
 
 
@@ -165,6 +186,12 @@ class Normalized:
         variance = lines.over(graph.square(x)).mean(graph)
         inverse = power(graph, variance, -0.5, epsilon)
         return Normalized(lines.over(graph.matrix_product(x, inverse)), mean, inverse)
+
+
+def _inverse_norm(graph: GraphBuilder, lines: Lines, p: int) -> Wire:
+    """Add one over the norm of each line, of magnitudes or of squares: (lines, 1, 1)."""
+    of_each = absolute(graph, lines.image) if p == 1 else graph.square(lines.image)
+    return power(graph, lines.over(of_each).sum(graph), -1.0 / p)
 
 
 def _affine(node: Node, graph: GraphBuilder, y: Wire, shaped: Callable[[Array], Array]) -> Wire:

@@ -53,10 +53,10 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
         ModelError: If there is none, or there are several and none is named.
         UnsupportedOpError: If ``value`` is wanted of an end that is not computed in private.
     """
-    output = choose_output(graph, constants, output_name)
+    output = choose_output(graph, constants, output_name, wanted)
     end = find_end(graph, output, constants)
     check_rounding(end, output)
-    if output_name is None and len(graph.output) > 1:
+    if output_name is None and len(graph.output) > 1 and _of_scores(graph, constants) is not None:
         others = [find_end(graph, other.name, constants) for other in graph.output if other.name != output]
         ending = _common_ending([end, *others]) or end.head.ending
         end = replace(end, head=replace(end.head, ending=ending), beside=others)
@@ -85,16 +85,20 @@ def _not_computed(end: End, output: str) -> str | None:
     return refused[0] if refused else None
 
 
-def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | None = None) -> str:
+def choose_output(
+    graph: onnx.GraphProto, constants: Constants, wanted: str | None = None, policy: str | None = None
+) -> str:
     """The name of the output to compute.
 
     Of several outputs one is taken without being named where all are label, probabilities and scores of one another,
-    as those of scikit-learn's classifiers are.
+    as those of scikit-learn's classifiers are. Where such a label is no choice of the largest probability, it is the
+    label that is computed, but for output ``value``.
 
     Args:
         graph: The file's graph.
         constants: Its initializers.
         wanted: The output that the owner names, if any.
+        policy: The output policy that the owner chose, if any.
 
     Raises:
         MisuseError: If there is no output `wanted`.
@@ -109,6 +113,7 @@ def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | No
     if not outputs:
         raise ModelError("the model has no output", fix="export it again")
     chosen = outputs[0] if len(outputs) == 1 else _of_scores(graph, constants)
+    chosen = chosen or _of_estimator(graph, constants, policy)
     if chosen is None:
         raise ModelError(
             f"the model has {len(outputs)} outputs ({shown}), and one is computed",
@@ -116,6 +121,29 @@ def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | No
             f"--output value --output-name {','.join(outputs)}",
         )
     return chosen
+
+
+def _of_estimator(graph: onnx.GraphProto, constants: Constants, policy: str | None) -> str | None:
+    """Of label and numbers, as scikit-learn's converter names them, the label if that is picked from scores."""
+    names = tuple(output.name for output in graph.output)
+    if names not in _ESTIMATORS:
+        return None
+    label, numbers = names
+    if not _picks(find_end(graph, label, constants)):
+        return None
+    if policy != "probability":
+        return numbers if policy == "value" else label
+    if find_end(graph, numbers, constants).head.ending in (Ending.SIGMOID, Ending.SOFTMAX):
+        return numbers
+    raise MisuseError(
+        "the file's label is picked from votes, distances or decisions, which are no probabilities",
+        where="output probability",
+        fix=f"choose label, or value for {numbers} as the file has it",
+    )
+
+
+#: Outputs of scikit-learn's converter: of classifiers, of those that give scores of decisions, and of clusters.
+_ESTIMATORS = (("label", "probabilities"), ("output_label", "output_probability"), ("label", "scores"))
 
 
 def _told_most(graph: onnx.GraphProto) -> str:
@@ -130,16 +158,12 @@ def _of_scores(graph: onnx.GraphProto, constants: Constants) -> str | None:
     ending = _common_ending(list(ends.values()))
     if ending is None or any(end.rounding is not None for end in ends.values()):
         return None
-    opaque = _opaque_scores(graph)
     roots = {name: find_root(graph, end.scores, constants) for name, end in ends.items()}
-    if opaque is None:
-        labelled = {roots[name] for name, end in ends.items() if end.operators}
-        # Beside its label a linear classifier of two classes shows the score of the second.
-        columns = {name for name in ends if find_source(graph, ends[name].scores, constants) in labelled}
-        if len({root for name, root in roots.items() if name not in columns}) != 1:
-            return None
-    else:
-        columns = {name for name, root in roots.items() if root != opaque}
+    labelled = {roots[name] for name, end in ends.items() if end.operators}
+    # Beside its label a linear classifier of two classes shows the score of the second.
+    columns = {name for name in ends if find_source(graph, ends[name].scores, constants) in labelled}
+    if len({root for name, root in roots.items() if name not in columns}) != 1:
+        return None
     found = [output for output in graph.output if output.name not in columns]
     found.sort(
         key=lambda output: (ends[output.name].head.ending is Ending.NONE, output.type.tensor_type.elem_type in _LABELS)
@@ -162,9 +186,3 @@ def _common_ending(ends: list[End]) -> Ending | None:
 
 def _picks(end: End) -> bool:
     return any(node.op_type == "ArgMax" for node in end.operators)
-
-
-def _opaque_scores(graph: onnx.GraphProto) -> str | None:
-    """The scores of a classifier that is refused, whatever follows it."""
-    kinds = ("SVMClassifier",)
-    return next((node.output[1] for node in graph.node if node.op_type in kinds and len(node.output) > 1), None)

@@ -11,8 +11,12 @@ from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.exponentials import Exponentials
 from lanner.onnx.lines import Lines, reduced
 from lanner.onnx.node import Node
+from lanner.onnx.pairing import product
 from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
+
+#: The most elements whose product is taken.
+_MOST_FACTORS = 16
 
 
 @lowers("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1")
@@ -81,6 +85,32 @@ def lower_reduce_max(node: Node, graph: GraphBuilder) -> Wire:
         return reduced(graph, graph.global_max_pool(_columns(graph, x, axes)), x.shape, axes, keepdims=_keeps(node))
     largest = graph.global_max_pool(_columns(graph, graph.negate(x), axes))
     return reduced(graph, graph.negate(largest), x.shape, axes, keepdims=_keeps(node))
+
+
+@lowers("ReduceProd")
+def lower_reduce_product(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower products along axes: of halves, again and again.
+
+    Shapes: x (...); the result has sides of 1 at the axes, or lacks them without ``keepdims``.
+
+    Raises:
+        UnsupportedOpError: If the axes are not constant, samples would be mixed, or many elements are multiplied.
+    """
+    x, axes = node.wire(0), _axes(node)
+    if not axes:
+        return x
+    lines = Lines.of(graph, x, axes)
+    count, length = lines.image.shape[0], lines.length
+    if length > _MOST_FACTORS:
+        raise node.unsupported("axes", f"hold {length} elements, and {_MOST_FACTORS} are multiplied at most")
+    rows = graph.reshape(lines.image, (count, length))
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        parts = [graph.slice(rows, (range(count), picked)) for picked in (range(half), range(half, 2 * half))]
+        whole = product(graph, parts[0], parts[1])
+        left = range(2 * half, rows.shape[1])
+        rows = graph.concat((whole, graph.slice(rows, (range(count), left))), 1) if left else whole
+    return lines.reduced(graph, graph.reshape(rows, (count, 1, 1)), keepdims=_keeps(node))
 
 
 def sum_along(graph: GraphBuilder, x: Wire, axes: list[int]) -> Wire:

@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.comparison import negation
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
+
+#: What to do about words.
+_WORDS = "encode the words before the prediction, and export the model behind that"
 
 
 @lowers("ai.onnx.ml.Scaler")
@@ -71,6 +75,46 @@ def lower_array_feature_extractor(node: Node, graph: GraphBuilder) -> Wire:
     whole = tuple(range(side) for side in x.shape[:-1])
     parts = tuple(graph.slice(x, (*whole, pick)) for pick in _as_ranges(columns))
     return parts[0] if len(parts) == 1 else graph.concat(parts, len(x.shape) - 1)
+
+
+@lowers("ai.onnx.ml.Imputer")
+def lower_imputer(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``Imputer``: of numbers it leaves all but those that stand for missing ones, which become others.
+
+    A missing number itself, NaN, is none that a network's input may hold, so nothing is replaced then.
+
+    Raises:
+        UnsupportedOpError: If there are other numbers of what is put in the place of others.
+    """
+    x = node.wire(0)
+    whole = "imputed_value_int64s"
+    fills = _floats(node, whole) if node.attr(whole, list[int]()) else _floats(node, "imputed_value_floats")
+    gone = float(node.attr("replaced_value_int64" if node.attr(whole, list[int]()) else "replaced_value_float", 0))
+    if not np.isfinite(gone):
+        return x
+    if len(fills) not in (1, x.shape[-1]):
+        raise node.unsupported("imputed_value_floats", f"holds {len(fills)} numbers; 1 or {x.shape[-1]} are needed")
+    return graph.add(x, graph.multiply_constant(_equals(graph, x, gone), fills - np.float32(gone)))
+
+
+@lowers("ai.onnx.ml.OneHotEncoder")
+def lower_one_hot_encoder(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``OneHotEncoder`` of numbers, by comparisons: x (...); the result is (..., categories).
+
+    Raises:
+        UnsupportedOpError: If its categories are words.
+    """
+    x, categories = node.wire(0), [float(each) for each in node.attr("cats_int64s", list[int]())]
+    if not categories:
+        raise node.unsupported("cats_strings", "holds words, and a private value is a number", _WORDS)
+    parts = [graph.reshape(_equals(graph, x, each), (*x.shape, 1)) for each in categories]
+    return graph.concat(tuple(parts), len(x.shape))
+
+
+def _equals(graph: GraphBuilder, x: Wire, number: float) -> Wire:
+    """Add 1 where x is a number, else 0."""
+    less = graph.shift(x, -number)
+    return negation(graph, graph.add(graph.step(less), graph.step(graph.negate(less))))
 
 
 def _linear(node: Node, graph: GraphBuilder, rows: int) -> Wire:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from lanner.errors import Refusal, UnsupportedOpError
 from lanner.onnx.builder import Wire
-from lanner.onnx.ending import ENDINGS
 from lanner.onnx.node import Node
 
 _SMOOTH = "is a smooth function that this version does not compute"
 _TREES = "is an ensemble of trees, and these read the columns of the model's input alone, with nothing else beside them"
 _ALONE = "export the trees as a model of their own"
-_NETWORK = "train a neural network or a linear model in its place"
 
 #: Why an operator is refused, and what to do; by its name with the domain.
 _REASONS: dict[str, tuple[str, str]] = {
@@ -32,19 +30,8 @@ _REASONS: dict[str, tuple[str, str]] = {
     "ai.onnx.ml.TreeEnsembleClassifier": (_TREES, _ALONE),
     "ai.onnx.ml.TreeEnsembleRegressor": (_TREES, _ALONE),
     "ai.onnx.ml.TreeEnsemble": (_TREES, _ALONE),
-    "ai.onnx.ml.SVMClassifier": ("compares inputs with support vectors, which this version does not compute", _NETWORK),
-    "ai.onnx.ml.SVMRegressor": ("compares inputs with support vectors, which this version does not compute", _NETWORK),
-    "ai.onnx.ml.Normalizer": (
-        "divides by a norm of secrets, which this version does not compute",
-        "train the network without it, or normalise inputs before the prediction",
-    ),
-    "ai.onnx.ml.Imputer": (
-        "replaces missing values, and a secret input has none that could be told",
-        "fill in missing values before the prediction, and export the model without it",
-    ),
     **dict.fromkeys(
         (
-            "ai.onnx.ml.OneHotEncoder",
             "ai.onnx.ml.LabelEncoder",
             "ai.onnx.ml.CategoryMapper",
             "ai.onnx.ml.DictVectorizer",
@@ -58,12 +45,8 @@ def unknown(node: Node) -> UnsupportedOpError:
     """The error of a node whose operator no lowering takes."""
     operator = node.qualified_operator
     shown = node.operator if operator == node.operator else f"{node.operator} of domain {node.proto.domain}"
-    if operator in ENDINGS:
-        what = f"operator {operator} is supported only as the network's last"
-        fix = "let the network end in it"
-    else:
-        reason, fix = _REASONS.get(operator, ("", "replace it by operators that `lanner doctor` lists"))
-        what = f"operator {shown} is not supported" + (f": it {reason}" if reason else "")
+    reason, fix = _REASONS.get(operator, ("", "replace it by operators that `lanner doctor` lists"))
+    what = f"operator {shown} is not supported" + (f": it {reason}" if reason else "")
     refusal = Refusal(what, node.where, node.name, operator, fix=fix)
     return UnsupportedOpError(what, where=node.where, fix=fix, nodes=[refusal])
 

@@ -1,0 +1,1 @@
+"""Estimators of tables as converters write them, brought to operators that networks have."""
