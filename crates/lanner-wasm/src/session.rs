@@ -130,7 +130,9 @@ impl Session {
             let predicted = client.predict(&sample)?;
             Ok((predicted, client.longest_sent().clone()))
         })?;
-        let beginning: String = longest.beginning.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digit = |value: u8| char::from_digit(value.into(), 16);
+        let digits = longest.beginning.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        let beginning: String = digits.flatten().collect();
         to_text(&json!({
             "prediction": predicted,
             "longestSent": { "length": longest.length, "beginning": beginning },

@@ -68,7 +68,7 @@ fn open(address: &Address, origin: &str) -> Result<Page, String> {
 }
 
 /// What a server answers to bytes of a connection, and what the connection became.
-fn asked(door: Door, limits: Limits, bytes: &[u8]) -> (Result<Visitor, NetError>, String) {
+fn asked(door: &Door, limits: Limits, bytes: &[u8]) -> (Result<Visitor, NetError>, String) {
     let (listener, address) = listener();
     let bytes = bytes.to_vec();
     let asking = thread::spawn(move || {
@@ -208,7 +208,7 @@ fn requests_get_a_file_or_are_told_why_not() {
         ),
     ];
     for (request, status, fine) in cases {
-        let (answered, answer) = asked(door(), Limits::default(), request.as_bytes());
+        let (answered, answer) = asked(&door(), Limits::default(), request.as_bytes());
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {answer}");
         assert_eq!(answered.is_ok(), fine, "{request}");
         for header in [
@@ -225,12 +225,12 @@ fn requests_get_a_file_or_are_told_why_not() {
 #[test]
 fn heads_are_bounded_in_bytes_and_in_time() {
     let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}", "x".repeat(20_000));
-    let (answered, _) = asked(door(), Limits::default(), long.as_bytes());
+    let (answered, _) = asked(&door(), Limits::default(), long.as_bytes());
     assert!(matches!(answered, Err(NetError::Web(_))));
     let many = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "a: b\r\n".repeat(500));
-    assert!(matches!(asked(door(), Limits::default(), many.as_bytes()).0, Err(NetError::Web(_))));
+    assert!(matches!(asked(&door(), Limits::default(), many.as_bytes()).0, Err(NetError::Web(_))));
     let began = Instant::now();
-    let (answered, _) = asked(door(), short_limits(), b"GET / HTTP/1.1\r\nHost: loc");
+    let (answered, _) = asked(&door(), short_limits(), b"GET / HTTP/1.1\r\nHost: loc");
     assert!(matches!(answered, Err(NetError::Channel(ChannelError::TimedOut))));
     assert!(began.elapsed() < Duration::from_secs(3));
 }

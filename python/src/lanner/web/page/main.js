@@ -19,6 +19,7 @@ let server = null; // As server.json names it: address, pin, models.
 let model = null; // What the chosen model's public half says.
 let client = null; // In memory alone: it is gone when the page is closed or loaded again.
 let idle = null;
+let asking = false;
 let tell = () => {}; // Takes what the session says of how far it has come.
 
 function options() {
@@ -197,8 +198,18 @@ function numbers(text) {
 }
 
 async function predict() {
+  // One question at a time, also while a picture is being read.
+  if (asking) return;
+  asking = true;
+  try {
+    await ask(await question());
+  } finally {
+    asking = false;
+  }
+}
+
+async function ask(put) {
   clearTimeout(idle);
-  const ask = await question();
   const progress = { running: false, set_up: [], steps: [] };
   const stop = waiting(progress);
   const began = performance.now();
@@ -206,7 +217,7 @@ async function predict() {
     const opened = client === null;
     client ??= await Client.connect(server.address, { ...options(), onProgress: (now) => tell(now) });
     const session = client;
-    const { longestSent, ...prediction } = await ask(session);
+    const { longestSent, ...prediction } = await put(session);
     const { setup, offline, online } = prediction.phases;
     const answer = { prediction, costs: { setup, offline, online }, new_session: opened, longest_sent: longestSent };
     show(answer, model);
