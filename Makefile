@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: setup install demo test check test-all lint bench bench-peers bench-against endurance wild docs wheel reproduce sbom audit clean help
+.PHONY: setup install web npm demo test check test-all lint bench bench-peers bench-against endurance wild docs wheel reproduce sbom audit clean help
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -75,6 +75,24 @@ $(VENV)/.optimised: $(VENV)/.requirements $(NATIVE_SOURCES)
 	@$(call INSTALL,--profile release)
 	@rm -f $(VENV)/.installed
 	@touch $@
+
+# The client for browsers and Node, with WASI's clock and randomness. TLS has parts in C, without a library of C.
+WEB_TARGET := wasm32-wasip1
+WEB := python/src/lanner/web/client
+WEB_ENVIRONMENT = CC_wasm32_wasip1=clang AR_wasm32_wasip1=llvm-ar CFLAGS_wasm32_wasip1="-nostdlibinc -DRING_CORE_NOSTDLIBINC=1" \
+    CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS="-C target-feature=+simd128"
+
+web: $(WEB)/lanner.wasm ## the client for browsers, which the page of `lanner serve --web` and the npm package have; needs clang
+$(WEB)/lanner.wasm: $(NATIVE_SOURCES)
+	@command -v clang >/dev/null && command -v llvm-ar >/dev/null && command -v llvm-strip >/dev/null || \
+	    { echo "make web: needs clang and LLVM's tools; install them, on Debian by 'apt-get install clang llvm'." >&2; exit 1; }
+	rustup --quiet target add $(WEB_TARGET)
+	$(WEB_ENVIRONMENT) $(CARGO) build --release --locked --target $(WEB_TARGET) --package lanner-wasm
+	llvm-strip -o $@ $(or $(CARGO_TARGET_DIR),target)/$(WEB_TARGET)/release/lanner_wasm.wasm
+
+npm: web ## the npm package of that client in dist/
+	mkdir -p dist
+	npm pack --silent --pack-destination dist ./$(WEB)
 
 demo: setup ## classify real handwritten digits privately: a server and a client on this machine
 	@$(BIN)/lanner demo
@@ -216,7 +234,7 @@ audit: $(AUDIT)/.requirements ## licences, sources, known weaknesses and unused 
 	for lock in $(LOCK) $(DOCS_LOCK) $(AUDIT_LOCK); do $(AUDIT)/bin/pip-audit --require-hashes --disable-pip --requirement $$lock; done
 
 clean: ## remove everything that was built
-	rm -rf target fuzz/target dist $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(WEB)/lanner.wasm target fuzz/target dist $(VENV) .mypy_cache .ruff_cache .pytest_cache
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -71,7 +71,7 @@ KNOWN_CIRCLES: dict[str, tuple[int, ...]] = {
     "quantize": (2, 2),
     "ring": (16,),
     "session": (2, 2),
-    "store": (3, 3, 2),
+    "store": (3, 2, 2),
 }
 """How many files each circle of a crate has that stands until somebody breaks it: take away what is broken."""
 

@@ -13,7 +13,13 @@ pub(crate) struct NativeServer(Server);
 #[pymethods]
 impl NativeServer {
     #[new]
-    fn new(py: Python<'_>, models: Vec<(String, Py<NativeModel>)>, config_json: &str) -> PyResult<Self> {
+    #[pyo3(signature = (models, config_json, page=None))]
+    fn new(
+        py: Python<'_>,
+        models: Vec<(String, Py<NativeModel>)>,
+        config_json: &str,
+        page: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let models: Vec<_> = models.into_iter().map(|(name, model)| (name, model.get().shared())).collect();
         let server = py.detach(|| {
             let config: ServerConfig = serde_json::from_str(config_json).map_err(|error| {
@@ -21,7 +27,15 @@ impl NativeServer {
             })?;
             Server::new(models, config)
         });
-        server.map(Self).map_err(|error| raise(py, &error))
+        let mut server = server.map_err(|error| raise(py, &error))?;
+        if let Some(page) = page {
+            // It names the fingerprint, which there is now.
+            let files = page.call1(py, (server.fingerprint(),))?;
+            let files: Vec<(String, String, Vec<u8>)> = files.extract(py)?;
+            let files = files.into_iter().map(|(path, kind, content)| (path, kind, content.into()));
+            server.set_page(files.collect());
+        }
+        Ok(Self(server))
     }
 
     fn start(&self, py: Python<'_>) -> PyResult<()> {
@@ -35,6 +49,11 @@ impl NativeServer {
     #[getter]
     fn address(&self) -> String {
         self.0.address()
+    }
+
+    #[getter]
+    fn web_address(&self) -> Option<String> {
+        self.0.web_address()
     }
 
     #[getter]

@@ -1,16 +1,16 @@
 //! What a client hears when the server does not serve the model that it asked for.
 
-use lanner_net::TcpChannel;
 use lanner_network::Field;
 use lanner_primitives::Prg;
 use lanner_session::handshake::{Greeting, HandshakeError, ModelEntry, ModelRequest};
 
+use crate::line::Line;
 use crate::{Error, ErrorKind, Result};
 
 /// The error of a request that a server refused: it names the models that the server lists on a second connection. Whether it lists any
 /// is the server's choice.
-pub(crate) fn not_served(channel: Result<TcpChannel>, rng: &mut Prg, request: &ModelRequest) -> Error {
-    let listed = channel.and_then(|mut channel| Ok(Greeting::send(&mut channel, rng)?.list(&mut channel)?));
+pub(crate) fn not_served(channel: Result<Box<dyn Line>>, rng: &mut Prg, request: &ModelRequest) -> Error {
+    let listed = channel.and_then(|mut channel| Ok(Greeting::send(&mut *channel, rng)?.list(&mut *channel)?));
     match listed {
         Ok(models) if !models.is_empty() => choose(&models, request),
         _ => {

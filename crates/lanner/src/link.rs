@@ -5,7 +5,7 @@ use std::time::Instant;
 use lanner_primitives::Prg;
 use lanner_session::handshake::{Greeting, PROBE_LIMIT};
 
-use crate::client::open;
+use crate::connect::open;
 use crate::{ClientConfig, Error, ErrorKind, NetworkProfile, Result};
 
 /// Measures the network to a server, which needs no model there: the fastest of some round trips, and the bandwidth in the slower direction

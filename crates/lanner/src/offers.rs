@@ -4,7 +4,7 @@ use lanner_primitives::Prg;
 use lanner_session::handshake::Greeting;
 use serde::Serialize;
 
-use crate::client::open;
+use crate::connect::open;
 use crate::hex::hex;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 

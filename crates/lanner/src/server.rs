@@ -1,16 +1,20 @@
 //! The model owner's side: serves models to many clients at once.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lanner_net::web::{Door, File, Origins};
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory};
 use lanner_network::Field;
 use lanner_process::Mark;
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer};
 use lanner_session::quarter_of_memory;
-use lanner_session::server_loop::{self, ComputedStep, Entry, Journal, Security, ServerOptions, Snapshot};
+use lanner_session::server_loop::{
+    self, ComputedStep, Entry, Journal, Security, ServerOptions, Snapshot, Web,
+};
 use lanner_session::serving::{Patience, Service};
 use lanner_step::Party;
 use lanner_store::{Held, Limits as StockLimits, SharedWeights, Stock, Uploads};
@@ -58,7 +62,31 @@ pub struct ServerConfig {
     /// No TLS: both sides must say so.
     #[serde(default)]
     pub insecure_plaintext: bool,
+    /// How browsers come in; without it none do.
+    #[serde(default)]
+    pub web: Option<WebConfig>,
 }
+
+/// How browsers come in.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebConfig {
+    /// `HOST:PORT`, or what [`ServerConfig::listen`] is.
+    pub listen: String,
+    /// Origins of pages that may connect, beside the server's own.
+    pub origins: Vec<String>,
+    /// Whether programs may connect that name no origin.
+    pub missing_origin: bool,
+    /// Host names of the server, beside `localhost` and addresses in numbers.
+    pub names: Vec<String>,
+    /// A PEM certificate chain that browsers accept.
+    pub cert: Option<PathBuf>,
+    /// Its key.
+    pub key: Option<PathBuf>,
+}
+
+/// A file of a page: its path in the page's address, its content type, its bytes.
+pub type PageFile = (String, String, Arc<[u8]>);
 
 impl ServerConfig {
     /// Without TLS, on a free port of this machine's loopback. The other ways differ from this one in some fields.
@@ -78,6 +106,7 @@ impl ServerConfig {
             share_weights: None,
             idle: None,
             insecure_plaintext: true,
+            web: None,
         }
     }
 }
@@ -100,6 +129,7 @@ pub struct Server {
     service: Arc<Service>,
     max_material: u64,
     fingerprint: Option<String>,
+    page: Vec<PageFile>,
     state: Mutex<State>,
     mark: Mark,
 }
@@ -107,6 +137,7 @@ pub struct Server {
 /// What changes when a server starts and stops.
 struct State {
     address: String,
+    web_address: Option<String>,
     running: Option<Arc<server_loop::Server>>,
     ended: Snapshot,
     journal: Arc<Journal>,
@@ -127,9 +158,20 @@ impl Server {
             models.into_iter().map(|model| served(model, weights.as_ref())).collect::<Result<_>>()?;
         let service = Service::new(models, patience(&config)?, stock(&config), uploads(&config));
         let (address, max_material) = (config.listen.clone(), max_material(&service, config.max_material)?);
-        let state = State { address, running: None, ended: Snapshot::default(), journal: Arc::default() };
+        let state = State {
+            address,
+            web_address: None,
+            running: None,
+            ended: Snapshot::default(),
+            journal: Arc::default(),
+        };
         let (service, state, mark) = (Arc::new(service), Mutex::new(state), Mark::here());
-        Ok(Self { config, security, service, max_material, fingerprint, state, mark })
+        Ok(Self { config, security, service, max_material, fingerprint, page: Vec::new(), state, mark })
+    }
+
+    /// Has browsers get these files, where they may connect.
+    pub fn set_page(&mut self, page: Vec<PageFile>) {
+        self.page = page;
     }
 
     /// Listens and serves on threads of its own; returns when clients can connect.
@@ -151,8 +193,11 @@ impl Server {
             limits: limits(self.config.timeout)?,
         };
         let handler = Arc::clone(&self.service);
-        let running = server_loop::Server::start(Listener::bind(&address)?, options, handler)?;
+        let web = self.web()?;
+        let listener = Listener::bind(&address)?;
+        let running = server_loop::Server::start_with_web(listener, web, options, handler)?;
         state.address = running.address().to_string();
+        state.web_address = running.web_address().map(|address| address.to_string());
         state.journal = running.journal();
         state.running = Some(Arc::new(running));
         Ok(())
@@ -179,6 +224,38 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> String {
         self.state().address.clone()
+    }
+
+    /// `HOST:PORT` for browsers, once the server was started; none if they may not connect.
+    #[must_use]
+    pub fn web_address(&self) -> Option<String> {
+        self.state().web_address.clone()
+    }
+
+    /// What browsers meet, if they may connect.
+    fn web(&self) -> Result<Option<Web>> {
+        let Some(web) = &self.config.web else { return Ok(None) };
+        let WebConfig { listen, origins, missing_origin, names, cert, key } = web;
+        let certificate = match (cert, key) {
+            (Some(cert), Some(key)) => Some((cert.as_path(), key.as_path())),
+            (None, None) => None,
+            _ => return Err(Error::new(ErrorKind::Misuse, "a certificate and its key belong together")),
+        };
+        let origins =
+            Origins { allowed: origins.clone(), names: names.clone(), missing_is_allowed: *missing_origin };
+        let file = |(path, kind, content): &PageFile| {
+            (path.clone(), File { kind: kind.clone(), content: Arc::clone(content) })
+        };
+        let files: HashMap<String, File> = self.page.iter().map(file).collect();
+        let door = Door::new(origins, files, certificate)?;
+        if *listen == self.config.listen && !listen.ends_with(":0") {
+            if door.is_secured() {
+                let what = "clients and browsers cannot share an address where browsers are shown another certificate";
+                return Err(Error::new(ErrorKind::Misuse, what).fix("give browsers another port"));
+            }
+            return Ok(Some(Web { door, listener: None }));
+        }
+        Ok(Some(Web { door, listener: Some(Listener::bind(&listen.parse()?)?) }))
     }
 
     /// What clients pin; none in plaintext.

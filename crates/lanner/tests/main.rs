@@ -8,3 +8,4 @@ mod lying_server;
 mod many_clients;
 mod model_file;
 mod public_half;
+mod web;

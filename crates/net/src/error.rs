@@ -77,6 +77,9 @@ pub enum NetError {
     /// The peer's first bytes are an answer of HTTP without TLS.
     #[error("the peer speaks HTTP, and no lanner")]
     Http,
+    /// A browser asked for what it does not get.
+    #[error("a page is refused: {0}")]
+    Web(String),
     /// The server's certificate is not the pinned one.
     #[error("the server's certificate is {got}, not the pinned {expected}")]
     WrongPin {

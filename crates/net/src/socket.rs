@@ -1,4 +1,4 @@
-//! A TCP socket that reads while it waits to write.
+//! A TCP socket, or a WebSocket over one, that reads while it waits to write.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,10 +14,17 @@ use crate::Limits;
 use crate::inbox::Inbox;
 use crate::limits::LEAST_BACKLOG;
 use crate::meter::Meter;
+use crate::web::WebLine;
 
-/// A non-blocking TCP socket with the bytes that came but were not used yet.
+/// What carries a socket's bytes.
+enum Carrier {
+    Tcp(TcpStream),
+    Web(Box<WebLine>),
+}
+
+/// A non-blocking socket with the bytes that came but were not used yet.
 pub(crate) struct Socket {
-    stream: TcpStream,
+    carrier: Carrier,
     pub(crate) inbox: Inbox,
     /// Whether the peer will send nothing more.
     ended: bool,
@@ -30,12 +37,23 @@ pub(crate) struct Socket {
 
 impl Socket {
     pub(crate) fn new(stream: TcpStream, limits: Limits) -> Result<Self, ChannelError> {
+        Self::over(Carrier::Tcp(stream), Meter::default(), limits)
+    }
+
+    /// The bytes of a WebSocket. It counts them itself.
+    pub(crate) fn of_web(line: WebLine, limits: Limits) -> Result<Self, ChannelError> {
+        let meter = line.meter();
+        Self::over(Carrier::Web(Box::new(line)), meter, limits)
+    }
+
+    fn over(carrier: Carrier, meter: Meter, limits: Limits) -> Result<Self, ChannelError> {
+        let stream = carrier.tcp();
         stream.set_nonblocking(true).map_err(channel_error)?;
         // Messages are collected before they are written, so waiting for more can only add latency.
         stream.set_nodelay(true).map_err(channel_error)?;
-        probe_when_silent(&stream).map_err(|error| channel_error(error.into()))?;
-        let (inbox, meter, mark) = (Inbox::default(), Meter::default(), Mark::here());
-        Ok(Self { stream, inbox, ended: false, limits, meter, mark })
+        probe_when_silent(stream).map_err(|error| channel_error(error.into()))?;
+        let (inbox, mark) = (Inbox::default(), Mark::here());
+        Ok(Self { carrier, inbox, ended: false, limits, meter, mark })
     }
 
     /// Lets the peer have sent so many bytes that are not used yet; at least those of any peer.
@@ -43,8 +61,8 @@ impl Socket {
         self.limits.backlog = bytes.max(LEAST_BACKLOG);
     }
 
-    pub(crate) const fn stream(&self) -> &TcpStream {
-        &self.stream
+    pub(crate) fn stream(&self) -> &TcpStream {
+        self.carrier.tcp()
     }
 
     /// Checks that this is the process that the connection belongs to.
@@ -58,18 +76,24 @@ impl Socket {
     pub(crate) fn write(
         &mut self,
         deadline: Instant,
-        mut write: impl FnMut(&mut &TcpStream) -> io::Result<Option<usize>>,
+        mut write: impl FnMut(&mut dyn Write) -> io::Result<Option<usize>>,
     ) -> Result<(), ChannelError> {
         self.check_here()?;
         loop {
-            match write(&mut &self.stream) {
+            match self.carrier.write_with(&mut write) {
                 Ok(None) => return Ok(()),
                 Ok(Some(0)) => return Err(ChannelError::Disconnected),
-                Ok(Some(count)) => self.meter.add_sent(count),
+                Ok(Some(count)) => self.count_sent(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_to_write(deadline)?,
                 Err(error) => return Err(channel_error(error)),
             }
+        }
+    }
+
+    fn count_sent(&self, count: usize) {
+        if matches!(self.carrier, Carrier::Tcp(_)) {
+            self.meter.add_sent(count);
         }
     }
 
@@ -102,13 +126,19 @@ impl Socket {
         if self.inbox.len() >= self.limits.backlog {
             return Ok(0);
         }
-        match self.inbox.fill_from(&self.stream, self.limits.backlog) {
+        let filled = match &mut self.carrier {
+            Carrier::Tcp(stream) => self.inbox.fill_from(&*stream, self.limits.backlog),
+            Carrier::Web(line) => self.inbox.fill_from(line, self.limits.backlog),
+        };
+        match filled {
             Ok(0) => {
                 self.ended = true;
                 Ok(0)
             }
             Ok(count) => {
-                self.meter.add_received(count);
+                if matches!(self.carrier, Carrier::Tcp(_)) {
+                    self.meter.add_received(count);
+                }
                 Ok(count)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
@@ -127,7 +157,7 @@ impl Socket {
             if left.is_zero() {
                 return Err(ChannelError::TimedOut);
             }
-            let mut socket = [PollFd::new(&self.stream, wanted)];
+            let mut socket = [PollFd::new(self.stream(), wanted)];
             poll_once(&mut socket, left)?;
             if !socket[0].revents().is_empty() {
                 return Ok(socket[0].revents());
@@ -136,8 +166,14 @@ impl Socket {
     }
 
     /// Tells the peer that nothing more comes, also where a child of this process still has the socket; whether it could be told.
-    pub(crate) fn end(&self) -> bool {
-        self.mark.is_here() && self.stream.shutdown(Shutdown::Write).is_ok()
+    pub(crate) fn end(&mut self) -> bool {
+        if !self.mark.is_here() {
+            return false;
+        }
+        if let Carrier::Web(line) = &mut self.carrier {
+            line.say_end();
+        }
+        self.stream().shutdown(Shutdown::Write).is_ok()
     }
 
     /// Tells the peer that nothing more comes, then discards what it still sends until it closes too, so that the last
@@ -153,6 +189,29 @@ impl Socket {
             if self.fill(deadline).is_err() {
                 return;
             }
+        }
+    }
+}
+
+impl Carrier {
+    fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Web(line) => line.tcp(),
+        }
+    }
+
+    /// One write, or what is left of earlier ones where nothing more is to be written.
+    fn write_with(
+        &mut self,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<Option<usize>>,
+    ) -> io::Result<Option<usize>> {
+        match self {
+            Self::Tcp(stream) => write(&mut &*stream),
+            Self::Web(line) => match write(&mut **line)? {
+                None => line.flush().map(|()| None),
+                some => Ok(some),
+            },
         }
     }
 }

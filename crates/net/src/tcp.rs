@@ -4,7 +4,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use lanner_process::Mark;
-use lanner_wire::{Channel, ChannelError};
+use lanner_wire::ChannelError;
 use rustls::Connection;
 
 use crate::dial::open;
@@ -12,29 +12,11 @@ use crate::framed::Framed;
 use crate::socket::{Socket, channel_error};
 use crate::tcp_bytes::TcpBytes;
 use crate::tls::{ClientTls, ServerTls};
-use crate::{Address, Fingerprint, Limits, Meter, NetError, Proxy};
+use crate::web::WebLine;
+use crate::{Address, Fingerprint, Limits, Meter, NetError, Proxy, Transport};
 
 /// A channel over TCP. Bytes are counted on TCP: with TLS its records and its handshake are included.
 pub type TcpChannel = Framed<TcpBytes>;
-
-/// A channel that crosses a network, as far as sessions need to know.
-pub trait Transport: Channel + Send {
-    /// A value that both ends of this very connection derive, and nobody else: the TLS exporter's. None without TLS.
-    fn binding(&self) -> Option<[u8; 32]>;
-
-    /// The fingerprint of the certificate that the peer has shown and proved. None without one.
-    fn peer_certificate(&self) -> Option<Fingerprint>;
-
-    /// Changes how long the next message, and the peer taking one, may take.
-    fn set_stall_limit(&mut self, limit: Duration);
-
-    /// Writes what is queued and ends this direction, then waits (at most `patience`) until the peer has ended the other,
-    /// so that it gets the last message even while it is still sending.
-    ///
-    /// # Errors
-    /// Any transport failure while writing.
-    fn close(&mut self, patience: Duration) -> Result<(), ChannelError>;
-}
 
 impl TcpChannel {
     /// Connects to a server under TLS.
@@ -66,6 +48,22 @@ impl TcpChannel {
     /// [`NetError`] if the client does not speak TLS 1.3, is too slow, or has no certificate that is demanded.
     pub fn accept(stream: TcpStream, tls: &ServerTls, limits: Limits) -> Result<Self, NetError> {
         Self::secured(stream, Connection::Server(tls.start()?), limits)
+    }
+
+    /// The same with a client that opened a WebSocket, inside it.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn accept_web(line: WebLine, tls: &ServerTls, limits: Limits) -> Result<Self, NetError> {
+        Self::secured_over(Socket::of_web(line, limits)?, Connection::Server(tls.start()?), limits)
+    }
+
+    /// A channel in a WebSocket without TLS inside: everything can be read and changed on the way.
+    ///
+    /// # Errors
+    /// [`NetError::Channel`] if the socket cannot be configured.
+    pub fn insecure_plaintext_web(line: WebLine, limits: Limits) -> Result<Self, NetError> {
+        Ok(Framed::new(TcpBytes::new(Socket::of_web(line, limits)?, None)))
     }
 
     /// Connects without TLS: everything can be read and changed on the way.
@@ -111,7 +109,11 @@ impl TcpChannel {
     }
 
     fn secured(stream: TcpStream, connection: Connection, limits: Limits) -> Result<Self, NetError> {
-        let mut bytes = TcpBytes::new(Socket::new(stream, limits)?, Some(connection));
+        Self::secured_over(Socket::new(stream, limits)?, connection, limits)
+    }
+
+    fn secured_over(socket: Socket, connection: Connection, limits: Limits) -> Result<Self, NetError> {
+        let mut bytes = TcpBytes::new(socket, Some(connection));
         bytes.handshake(Instant::now() + limits.handshake)?;
         Ok(Framed::new(bytes))
     }

@@ -29,7 +29,7 @@ impl TcpBytes {
         Self { socket, tls, queue: Vec::with_capacity(QUEUE_LENGTH) }
     }
 
-    pub(crate) const fn tcp(&self) -> &TcpStream {
+    pub(crate) fn tcp(&self) -> &TcpStream {
         self.socket.stream()
     }
 
@@ -110,7 +110,7 @@ impl TcpBytes {
     fn write_records(&mut self, deadline: Instant) -> Result<(), ChannelError> {
         let Some(connection) = &mut self.tls else { return Ok(()) };
         let written = self.socket.write(deadline, |stream| {
-            if connection.wants_write() { connection.write_tls(stream).map(Some) } else { Ok(None) }
+            if connection.wants_write() { connection.write_tls(&mut { stream }).map(Some) } else { Ok(None) }
         });
         if matches!(written, Err(ChannelError::Disconnected))
             && let Some(reason) = self.last_alert()

@@ -8,3 +8,4 @@ mod lanes;
 mod memory;
 mod proxy;
 mod tls;
+mod web;

@@ -27,7 +27,7 @@ impl Mark {
     /// This process.
     #[must_use]
     pub fn here() -> Self {
-        Self { process: std::process::id(), forks: arch::forks() }
+        Self { process: arch::process(), forks: arch::forks() }
     }
 
     /// Whether this is still the process that was marked, and no copy of it.

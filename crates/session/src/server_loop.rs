@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use lanner_net::web::{Door, Visitor};
 use lanner_net::{AbortHandle, Limits, Listener, NetError, ServerTls, TcpChannel, Transport};
 use lanner_process::Mark;
 use lanner_wire::{Channel, Kind, Refusal, Traffic};
@@ -171,6 +172,14 @@ pub struct ServerOptions {
     pub limits: Limits,
 }
 
+/// How browsers come in.
+pub struct Web {
+    /// What they meet.
+    pub door: Door,
+    /// Where they connect; none if that is where all clients do, and the door shows no certificate of its own.
+    pub listener: Option<Listener>,
+}
+
 /// What is known of a server that was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
@@ -183,13 +192,15 @@ pub struct Stopped {
 /// A server that runs until it is stopped or dropped. A child that `fork` made has none of its threads, and serves nobody.
 pub struct Server {
     address: SocketAddr,
+    web_address: Option<SocketAddr>,
     shared: Arc<Shared>,
-    accepting: Mutex<Option<JoinHandle<()>>>,
+    accepting: Mutex<Vec<JoinHandle<()>>>,
     mark: Mark,
 }
 
 struct Shared {
     options: ServerOptions,
+    door: Option<Door>,
     handler: Box<dyn Handler>,
     admission: Arc<Admission>,
     material: Arc<Budget>,
@@ -207,30 +218,60 @@ impl Server {
         options: ServerOptions,
         handler: impl Handler,
     ) -> Result<Self, NetError> {
+        Self::start_with_web(listener, None, options, handler)
+    }
+
+    /// The same, for browsers too.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_with_web(
+        listener: Listener,
+        web: Option<Web>,
+        options: ServerOptions,
+        handler: impl Handler,
+    ) -> Result<Self, NetError> {
         let address = listener.address();
+        let (door, beside) = web.map_or((None, None), |web| (Some(web.door), web.listener));
+        let web_address = door.as_ref().map(|_| beside.as_ref().map_or(address, Listener::address));
         let admission = Admission::new(options.max_sessions);
         let material = Budget::new(options.max_material);
         let shared = Arc::new(Shared {
             options,
+            door,
             handler: Box::new(handler),
             admission: Arc::new(admission),
             material: Arc::new(material),
             metrics: Arc::default(),
             journal: Arc::default(),
         });
-        let accepting = thread::Builder::new().name("accept".into()).spawn({
-            let shared = Arc::clone(&shared);
-            move || accept_all(&listener, &shared)
-        });
-        let accepting =
-            accepting.map_err(|source| NetError::Listen { address: address.to_string(), source })?;
-        Ok(Self { address, shared, accepting: Mutex::new(Some(accepting)), mark: Mark::here() })
+        let start = |(listener, from): (Listener, Entrance)| {
+            let (shared, address) = (Arc::clone(&shared), listener.address());
+            let accept = move || accept_all(&listener, from, &shared);
+            let spawned = thread::Builder::new().name("accept".into()).spawn(accept);
+            spawned.map_err(|source| NetError::Listen { address: address.to_string(), source })
+        };
+        let all = if beside.is_none() && shared.door.is_some() { Entrance::Either } else { Entrance::Native };
+        let entrances = [Some((listener, all)), beside.map(|listener| (listener, Entrance::Web))];
+        let accepting = entrances.into_iter().flatten().map(start).collect::<Result<_, _>>();
+        if accepting.is_err() {
+            // The one that runs already sees it.
+            shared.admission.stop();
+        }
+        let accepting = Mutex::new(accepting?);
+        Ok(Self { address, web_address, shared, accepting, mark: Mark::here() })
     }
 
     /// Where clients connect.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where browsers connect, if they may.
+    #[must_use]
+    pub const fn web_address(&self) -> Option<SocketAddr> {
+        self.web_address
     }
 
     /// The counters so far.
@@ -265,11 +306,11 @@ impl Server {
             return 0;
         }
         self.shared.admission.stop();
-        let accepting = self.accepting.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(accepting) = accepting
-            && accepting.join().is_err()
-        {
-            warn!("the accepting thread panicked");
+        let accepting = std::mem::take(&mut *self.accepting.lock().unwrap_or_else(PoisonError::into_inner));
+        for accepting in accepting {
+            if accepting.join().is_err() {
+                warn!("the accepting thread panicked");
+            }
         }
         let cut = self.shared.admission.drain(Instant::now() + grace);
         info!(cut, "stopped");
@@ -282,17 +323,26 @@ impl Drop for Server {
         let accepting = self.accepting.get_mut().unwrap_or_else(PoisonError::into_inner);
         if !self.mark.is_here() {
             // To let go of a thread that is not there is not allowed.
-            std::mem::forget(accepting.take());
-        } else if accepting.is_some() {
+            std::mem::forget(std::mem::take(accepting));
+        } else if !accepting.is_empty() {
             let _ = self.end(Duration::ZERO);
         }
     }
 }
 
-fn accept_all(listener: &Listener, shared: &Arc<Shared>) {
+/// Who comes in at a listener.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entrance {
+    Native,
+    Web,
+    /// Either of them, which the first bytes tell.
+    Either,
+}
+
+fn accept_all(listener: &Listener, from: Entrance, shared: &Arc<Shared>) {
     while !shared.admission.is_stopping() {
         match listener.accept(ACCEPT_PATIENCE) {
-            Ok(Some((stream, peer))) => start_session(shared, stream, peer),
+            Ok(Some((stream, peer))) => start_session(shared, from, stream, peer),
             Ok(None) => {}
             Err(error) => {
                 // Too many open files, for one: sessions that end give them back.
@@ -304,7 +354,7 @@ fn accept_all(listener: &Listener, shared: &Arc<Shared>) {
 }
 
 /// Gives a connection its thread; one that cannot have it is closed.
-fn start_session(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+fn start_session(shared: &Arc<Shared>, from: Entrance, stream: TcpStream, peer: SocketAddr) {
     let abort = match AbortHandle::of(&stream) {
         Ok(abort) => abort,
         Err(error) => return warn!(%peer, %error, "cannot serve"),
@@ -322,7 +372,7 @@ fn start_session(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
     let spawned = thread::Builder::new().name(format!("session-{}", slot.number())).spawn(move || {
         let number = slot.number();
         let _span = info_span!("session", number).entered();
-        if catch_unwind(AssertUnwindSafe(|| admit(&shared, stream, peer, slot))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| admit(&shared, from, stream, peer, slot))).is_err() {
             shared.metrics.count_failure();
             let end = End::because(Ending::Failed, Cause::Panic, "the session's thread panicked");
             shared.journal.add(Entry::new(number, peer, end));
@@ -335,14 +385,11 @@ fn start_session(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
 }
 
 /// The life of a connection.
-fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr, slot: Slot) {
-    let ServerOptions { security, limits, .. } = &shared.options;
-    let channel = match security {
-        Security::Tls(tls) => TcpChannel::accept(stream, tls, *limits),
-        Security::InsecurePlaintext => TcpChannel::insecure_plaintext(stream, *limits),
-    };
-    let mut channel = match channel {
-        Ok(channel) => channel,
+fn admit(shared: &Shared, from: Entrance, stream: TcpStream, peer: SocketAddr, slot: Slot) {
+    let mut channel = match secured(shared, from, stream) {
+        Ok(Some(channel)) => channel,
+        // It got a file of the page.
+        Ok(None) => return debug!(%peer, "a page's file"),
         Err(error) => {
             shared.metrics.count_failed_handshake();
             let end = End::because(Ending::NoConnection, Cause::of_connection(&error), error.to_string());
@@ -371,6 +418,29 @@ fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr, slot: Slot) {
     let traffic = channel.traffic();
     shared.metrics.count_traffic(traffic);
     info!(%peer, sent = traffic.sent, received = traffic.received, "session ended");
+}
+
+/// The channel of a connection; none if a browser asked for a file, and has it.
+fn secured(shared: &Shared, from: Entrance, stream: TcpStream) -> Result<Option<TcpChannel>, NetError> {
+    let ServerOptions { security, limits, .. } = &shared.options;
+    let is_web = match from {
+        Entrance::Native => false,
+        Entrance::Web => true,
+        Entrance::Either => Door::is_wanted(&stream, *limits)?,
+    };
+    let door = shared.door.as_ref().filter(|_| is_web);
+    let channel = match (door, security) {
+        (None, Security::Tls(tls)) => TcpChannel::accept(stream, tls, *limits),
+        (None, Security::InsecurePlaintext) => TcpChannel::insecure_plaintext(stream, *limits),
+        (Some(door), security) => match (door.answer(stream, *limits)?, security) {
+            (Visitor::Gone, _) => return Ok(None),
+            (Visitor::Line(line), Security::Tls(tls)) => TcpChannel::accept_web(*line, tls, *limits),
+            (Visitor::Line(line), Security::InsecurePlaintext) => {
+                TcpChannel::insecure_plaintext_web(*line, *limits)
+            }
+        },
+    };
+    channel.map(Some)
 }
 
 /// Runs the handler; whatever it does stays within its session. Returns how it ended, and what the client is to hear of it, where it has

@@ -84,6 +84,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The index failed.
+    #[cfg(unix)]
     #[error("the index {path}: {source}", path = path.display())]
     Index {
         /// Its file.

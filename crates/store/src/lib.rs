@@ -17,27 +17,46 @@
 //! open. Who reads the state directory, its key
 //! included, reads what was not used yet; who copies it, or restores it from a backup, undoes all of this.
 
+#[cfg(unix)]
 mod arch;
 mod error;
+#[cfg(unix)]
 mod exclusive;
+#[cfg(unix)]
 mod files;
+#[cfg(unix)]
 mod index;
+mod met;
 mod name;
+#[cfg(not(unix))]
+mod nowhere;
+#[cfg(unix)]
 mod open_indexes;
+#[cfg(unix)]
 mod pairing;
+#[cfg(unix)]
 mod seal;
+#[cfg(unix)]
 mod stock;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
+#[cfg(unix)]
 mod uploads;
+#[cfg(unix)]
 mod weights;
 
 pub use error::StoreError;
+#[cfg(unix)]
 pub use files::free_bytes;
+pub use met::{Pairing, PairingEntry, Secret};
 pub use name::{MaterialId, PairingId};
-pub use pairing::{Pairing, PairingEntry, Secret};
+#[cfg(not(unix))]
+pub use nowhere::Stock;
+#[cfg(unix)]
 pub use stock::{Held, Limits, Stock};
+#[cfg(unix)]
 pub use uploads::{Upload, Uploads};
+#[cfg(unix)]
 pub use weights::{Contents, SharedWeights};
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -60,6 +79,7 @@ impl Material {
     }
 
     /// The bytes, to seal them in place.
+    #[cfg(unix)]
     pub(crate) const fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }

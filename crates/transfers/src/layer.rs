@@ -159,7 +159,8 @@ impl Layer {
     pub fn matrix_product(sides: [usize; 4], bits: u32) -> Result<Self> {
         let products = sides.into_iter().try_fold(1_usize, usize::checked_mul);
         ProtocolError::refuse_if(
-            !products.is_some_and(|products| (1..1 << 40).contains(&products)) || !(2..=62).contains(&bits),
+            !products.is_some_and(|products| (1..1_u64 << 40).contains(&(products as u64)))
+                || !(2..=62).contains(&bits),
             "matrices or bits of a product",
         )?;
         let [groups, rows, inner, columns] = sides;

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
@@ -17,6 +19,7 @@ from lanner.interrupts import interruptible
 from lanner.model import Model, as_model
 from lanner.state import state_directory
 from lanner.trust import parse_address
+from lanner.web.files import is_built, page_files, server_document
 
 #: Seconds without a byte after which a session is closed in the middle of a request.
 DEFAULT_TIMEOUT = 60.0
@@ -53,6 +56,14 @@ class Server(OfProcess):
         timeout: Seconds without a byte after which a session is closed in the middle of a request. Between requests a
             session is waited for that long too, and 15 minutes at least.
         insecure_plaintext: Whether to speak without TLS.
+        web: ``HOST:PORT`` where browsers connect, over WebSocket, and get the page, where this installation has it; it
+            may be `listen`. None, and no browser may.
+        web_origins: Origins of pages of other hosts that may connect, such as ``https://page.example``.
+        web_names: Host names under which browsers reach the server, beside ``localhost``, the machine's own name and
+            addresses in numbers.
+        web_without_origin: Whether programs may connect over WebSocket that name no origin, as Node's.
+        web_cert: A certificate chain in PEM that browsers accept, for ``wss://`` and ``https://``.
+        web_key: The private key to `web_cert`.
 
     Attributes:
         models: The models by the names that clients ask for.
@@ -80,8 +91,15 @@ class Server(OfProcess):
         share_weights: str | Path | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         insecure_plaintext: bool = False,
+        web: str | None = None,
+        web_origins: Sequence[str] = (),
+        web_names: Sequence[str] = (),
+        web_without_origin: bool = False,
+        web_cert: str | Path | None = None,
+        web_key: str | Path | None = None,
     ) -> None:
         super().__init__()
+        browsers = _web(web, web_origins, web_names, web_without_origin, (web_cert, web_key))
         if (tls_cert is None) != (tls_key is None):
             raise MisuseError("a certificate needs its key", fix="give both tls_cert and tls_key")
         for name, given in (("max_sessions", max_sessions), ("max_material", max_material), ("timeout", timeout)):
@@ -90,7 +108,7 @@ class Server(OfProcess):
         for name, limit in (("max_stock", max_stock), ("max_keys", max_keys)):
             if limit is not None and limit < 0:
                 raise MisuseError(f"{name} is {limit}", fix="give a number of bytes, or 0 to keep nothing")
-        for path in (tls_cert, tls_key, client_ca):
+        for path in (tls_cert, tls_key, client_ca, web_cert, web_key):
             if path is not None:
                 check_file(path, MisuseError)
         self.models = _by_name(models)
@@ -107,13 +125,40 @@ class Server(OfProcess):
             "share_weights": _text(share_weights),
             "timeout": timeout,
             "insecure_plaintext": insecure_plaintext,
+            "web": browsers,
         }
+        self._has_page = web is not None and is_built()
+        self._web_is_secured = web_cert is not None
         natives = [(name, model.native) for name, model in self.models.items()]
         with native_errors(listen):
-            self._native = _native.NativeServer(natives, json.dumps(config))
+            self._native = _native.NativeServer(natives, json.dumps(config), self._page)
         if share_weights is not None:
             # Whoever encoded has what it took in the heap still, beside the file.
             give_back_freed()
+
+    def _page(self, fingerprint: str | None) -> list[tuple[str, str, bytes]]:
+        """The page's files, by the paths that browsers ask for."""
+        if not self._has_page:
+            return []
+        models = {name: model.commitment for name, model in self.models.items()}
+        files = page_files(server_document(fingerprint, models))
+        files[""] = files.pop("index.html")
+        return [(f"/{path}", file.kind, file.content) for path, file in files.items()]
+
+    @property
+    def has_page(self) -> bool:
+        """Whether browsers get a page."""
+        return self._has_page
+
+    @property
+    def web_is_secured(self) -> bool:
+        """Whether browsers are shown a certificate of their own."""
+        return self._web_is_secured
+
+    @property
+    def web_address(self) -> str | None:
+        """``HOST:PORT`` for browsers, as bound once the server was started; None if none may connect."""
+        return self._native.web_address
 
     def start(self) -> None:
         """Listen and serve on threads of the native module; returns when clients can connect.
@@ -216,6 +261,40 @@ def _by_name(
     if len(result) < len(named):
         raise MisuseError("two models have one name", fix="name them, as in NAME=MODEL.lanner")
     return result
+
+
+def _web(
+    address: str | None,
+    origins: Sequence[str],
+    names: Sequence[str],
+    without_origin: bool,
+    certificate: tuple[str | Path | None, str | Path | None],
+) -> dict[str, Any] | None:
+    """How browsers come in, as the native server reads it; None if none may."""
+    chain, key = certificate
+    if (chain is None) != (key is None):
+        raise MisuseError("a certificate needs its key", fix="give both web_cert and web_key")
+    if address is None:
+        if origins or names or without_origin or chain is not None:
+            raise MisuseError("who may connect from a browser is said, and none may", fix="give web, too")
+        return None
+    return {
+        "listen": parse_address(address),
+        "origins": [_origin(text) for text in origins],
+        "missing_origin": without_origin,
+        "names": [socket.gethostname(), *names],
+        "cert": _text(chain),
+        "key": _text(key),
+    }
+
+
+def _origin(text: str) -> str:
+    """An origin as browsers name it."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc or text != f"{parts.scheme}://{parts.netloc}":
+        raise MisuseError(f"{text!r} is no origin", fix="write https://HOST or https://HOST:PORT, without a path")
+    usual = {"http": ":80", "https": ":443"}[parts.scheme]
+    return text.removesuffix(usual).lower()
 
 
 def _text(path: str | Path | None) -> str | None:

@@ -6,6 +6,9 @@
 mod client;
 mod identity;
 mod pin;
+#[cfg(unix)]
+mod self_signed;
+#[cfg(unix)]
 mod server;
 
 use std::path::Path;
@@ -18,7 +21,10 @@ use rustls::{AlertDescription, CertificateError, Error, RootCertStore};
 
 pub use client::{ClientTls, Trust};
 pub use identity::Identity;
+#[cfg(unix)]
 pub use server::ServerTls;
+#[cfg(unix)]
+pub(crate) use server::for_browsers;
 
 use crate::NetError;
 use pin::WrongPin;
@@ -30,12 +36,15 @@ const PROTOCOL: &[u8] = b"lanner";
 pub(crate) const BINDING_LABEL: &[u8] = b"EXPORTER-lanner-session";
 
 fn provider() -> Arc<CryptoProvider> {
-    // AES-128 meets the security of everything above it, and is the fastest.
-    let cipher_suites = vec![
+    // AES-128 meets the security of everything above it, and is the fastest where the processor has it.
+    let mut cipher_suites = vec![
         ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
         ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
         ring::cipher_suite::TLS13_AES_256_GCM_SHA384,
     ];
+    if cfg!(target_family = "wasm") {
+        cipher_suites.swap(0, 1);
+    }
     Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() })
 }
 

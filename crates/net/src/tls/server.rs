@@ -10,6 +10,20 @@ use rustls::{ServerConfig, ServerConnection};
 use super::{Identity, PROTOCOL, authorities, file_error, provider, tls_error};
 use crate::{Fingerprint, NetError};
 
+/// A server's side of TLS with a certificate that browsers know. What is inside is HTTP, and our own TLS in that.
+///
+/// # Errors
+/// [`NetError::Tls`] if the identity's key does not match.
+pub(crate) fn for_browsers(identity: Identity) -> Result<Arc<ServerConfig>, NetError> {
+    let builder = ServerConfig::builder_with_provider(provider());
+    let builder = builder.with_protocol_versions(&[&TLS13]).map_err(tls_error)?.with_no_client_auth();
+    let mut config = builder.with_single_cert(identity.chain, identity.key).map_err(tls_error)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(Arc::new(config))
+}
+
 /// How a server accepts connections.
 #[derive(Clone)]
 pub struct ServerTls {

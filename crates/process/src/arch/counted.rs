@@ -21,3 +21,8 @@ pub(crate) fn forks() -> u32 {
 extern "C" fn count() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
+
+/// The number of this process.
+pub(crate) fn process() -> u32 {
+    std::process::id()
+}

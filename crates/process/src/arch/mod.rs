@@ -1,4 +1,4 @@
-//! How many forks lie between this process and the one that first asked.
+//! The number of this process, and how many forks lie between it and the one that first asked.
 
 #[cfg(all(unix, not(miri)))]
 mod counted;
@@ -6,6 +6,6 @@ mod counted;
 mod portable;
 
 #[cfg(all(unix, not(miri)))]
-pub(crate) use counted::forks;
+pub(crate) use counted::{forks, process};
 #[cfg(any(not(unix), miri))]
-pub(crate) use portable::forks;
+pub(crate) use portable::{forks, process};

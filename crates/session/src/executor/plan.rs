@@ -6,6 +6,7 @@ use lanner_network::{Network, PublicNetwork};
 use lanner_plan::{Action, Ahead, BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_primitives::Ring;
 use lanner_step::{Client, DynStep, Lifetime, Memory, ProtocolError, Server, SetUp, Shared, ValueType};
+#[cfg(unix)]
 use lanner_store::SharedWeights;
 use lanner_wire::Channel;
 
@@ -72,6 +73,7 @@ impl ServedModel {
     ///
     /// # Errors
     /// As [`Self::new`]; [`ExecutionError::Store`] if the directory or its file cannot be used.
+    #[cfg(unix)]
     pub fn sharing(
         network: &Network,
         plan: &Plan,

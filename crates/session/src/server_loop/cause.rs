@@ -77,6 +77,7 @@ impl Cause {
             NetError::HandshakeClosed => Self::Disconnected,
             NetError::Certificate(_) | NetError::ClientCertificate(_) => Self::Certificate,
             NetError::Plaintext | NetError::Http | NetError::Tls(_) => Self::Tls,
+            NetError::Web(_) => Self::Protocol,
             NetError::Channel(error) => Self::of_channel(error),
             _ => Self::Server,
         }
@@ -138,6 +139,7 @@ mod tests {
         let cases = [
             (NetError::Plaintext, Cause::Tls),
             (NetError::Http, Cause::Tls),
+            (NetError::Web("a page".into()), Cause::Protocol),
             (NetError::HandshakeTimedOut { seconds: 1 }, Cause::Timeout),
             (NetError::HandshakeClosed, Cause::Disconnected),
             (NetError::Certificate("unknown".into()), Cause::Certificate),

@@ -20,6 +20,7 @@ from lanner.cli import (
     gateway,
     inspect,
     keygen,
+    page,
     pairings,
     predict,
     prepare,
@@ -31,7 +32,7 @@ from lanner.cli.output import Output
 from lanner.errors import MisuseError
 
 COMMANDS = (
-    *(demo, compile_model, inspect, estimate, export, keygen, serve, prepare, predict, gateway),
+    *(demo, compile_model, inspect, estimate, export, keygen, serve, page, prepare, predict, gateway),
     *(evaluate, run, debug, bench, pairings, doctor, completion),
 )
 

@@ -116,6 +116,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seconds without a byte after which a session is closed in the middle of a request; between requests a "
         f"session is waited for 15 minutes, or longer if S is longer (default: {DEFAULT_TIMEOUT:g})",
     )
+    parser.add_argument(
+        "--web",
+        metavar="HOST:PORT",
+        help="where browsers connect, and get the page; may be the address of --listen",
+    )
+    parser.add_argument(
+        "--web-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="an origin of pages of another host that may connect, such as https://page.example; may be repeated",
+    )
+    parser.add_argument(
+        "--web-name",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="a host name under which browsers reach the server, beside its address and the machine's own name; may "
+        "be repeated",
+    )
+    parser.add_argument(
+        "--web-without-origin",
+        action="store_true",
+        help="let programs connect over WebSocket that are no browsers, and so name no origin",
+    )
+    parser.add_argument(
+        "--web-cert", type=Path, metavar="F", help="a certificate that browsers accept, for https:// and wss://"
+    )
+    parser.add_argument("--web-key", type=Path, metavar="F", help="the key to --web-cert")
     add_log_option(parser)
     add_limit_options(parser)
     parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
@@ -198,6 +227,12 @@ def _server(options: argparse.Namespace) -> Server:
         share_weights=options.share_weights,
         timeout=options.timeout,
         insecure_plaintext=options.insecure_plaintext,
+        web=options.web,
+        web_origins=options.web_origin,
+        web_names=options.web_name,
+        web_without_origin=options.web_without_origin,
+        web_cert=options.web_cert,
+        web_key=options.web_key,
     )
 
 
@@ -246,7 +281,8 @@ def _document(server: Server) -> dict[str, Any]:
         }
         for name, model in server.models.items()
     ]
-    return {"address": server.address, "fingerprint": server.fingerprint, "models": models}
+    web = {"web": server.web_address} if server.web_address is not None else {}
+    return {"address": server.address, "fingerprint": server.fingerprint, "models": models, **web}
 
 
 def _announce(server: Server, metrics: str | None, output: Output) -> None:
@@ -259,9 +295,25 @@ def _announce(server: Server, metrics: str | None, output: Output) -> None:
     output.say(trust, whole=True)
     for name in server.models:
         output.say(predict_line(server, name), whole=True)
+    if server.web_address is not None:
+        output.say(_web_line(server))
     if metrics is not None:
         output.say(f"metrics at http://{metrics}/metrics")
     output.log(Event("listening", None, fields={"address": server.address, "models": list(server.models)}))
+
+
+def _web_line(server: Server) -> str:
+    """What to open in a browser, or why there is nothing."""
+    if not server.has_page:
+        return (
+            f"WebSockets at {server.web_address}; there is no page, as this installation was built without the client "
+            "for browsers (`make web`)"
+        )
+    host, port = str(server.web_address).rsplit(":", 1)
+    # A page of localhost is one that a browser takes for secure without a certificate.
+    shown = "localhost" if host in ("0.0.0.0", "[::]", "127.0.0.1", "[::1]") else host  # noqa: S104 - compared
+    scheme = "https" if server.web_is_secured else "http"
+    return f"in a browser: {scheme}://{shown}:{port}/"
 
 
 def predict_line(server: Server, model: str) -> str:
