@@ -4,4 +4,5 @@
 mod algebra;
 mod carries;
 mod model;
+mod network;
 mod torsion;

@@ -53,6 +53,13 @@ pub struct Cheat {
     pub no_key: bool,
 }
 
+/// The client's key, and what the server has of it: `b = -a s + e`.
+pub struct Key {
+    pub s: Vec<i64>,
+    pub a: Vec<u64>,
+    pub b: Vec<u64>,
+}
+
 /// How a prediction ends.
 pub struct Outcome {
     pub passed: bool,
@@ -90,8 +97,7 @@ impl Model {
         let mut slots = vec![0; n];
         self.places.iter().zip(x).for_each(|(place, value)| slots[*place] = value % p);
         let c1 = uniform(n, Q, rng);
-        let scaled: Vec<u64> =
-            slots.iter().map(|m| divided(u128::from(*m) * u128::from(Q), p.into())).collect();
+        let scaled = self.scaled(&slots);
         let error = if cheat.no_key { vec![0; n] } else { small(n, rng) };
         let mut c0 = add(&add(&negated(&product(&s, &c1)), &lifted(&error)), &scaled);
         for (place, value) in &cheat.halves {
@@ -118,7 +124,9 @@ impl Model {
         };
 
         // The client's share of each output, and the server's.
-        let answers = self.answers([&c0, &c1], [&a, &b], &self.weights, &self.outputs, &s, rng);
+        let ciphertext = [c0, c1];
+        let own = Key { s, a, b };
+        let answers = self.answers(&own, &[(&self.weights, &ciphertext)], &self.outputs, rng);
         let mut committed: Vec<u64> = answers.iter().map(|(share, _)| *share).collect();
         for (output, value) in &cheat.commitments {
             committed[*output] = (committed[*output] + value) % p;
@@ -128,7 +136,7 @@ impl Model {
             (own + other) % p == sum % p
         });
         let checks: Vec<(u64, u64)> =
-            masks.iter().map(|mask| self.answers([&c0, &c1], [&a, &b], mask, &[n - 1], &s, rng)[0]).collect();
+            masks.iter().map(|mask| self.answers(&own, &[(mask, &ciphertext)], &[n - 1], rng)[0]).collect();
 
         let passed = (0..rows).all(|k| {
             // What both add up by transfers: chi c + eta x.
@@ -144,23 +152,24 @@ impl Model {
         Outcome { passed, right }
     }
 
-    /// The phases of a product at some places, masked: the client's roundings and the server's shares.
-    fn answers(
+    /// The phases of a sum of products at some places, masked: the client's roundings and the server's shares.
+    pub fn answers(
         &self,
-        [c0, c1]: [&[u64]; 2],
-        [a, b]: [&[u64]; 2],
-        factor: &[i64],
+        key: &Key,
+        terms: &[(&[i64], &[Vec<u64>; 2])],
         places: &[usize],
-        s: &[i64],
         rng: &mut Prg,
     ) -> Vec<(u64, u64)> {
         let n = self.degree;
-        let [u, first, second] = [(); 3].map(|()| small(n, rng));
-        let first = add(&add(&product(factor, c0), &product(&u, b)), &lifted(&first));
-        let second = add(&add(&product(factor, c1), &product(&u, a)), &lifted(&second));
+        let u = small(n, rng);
+        let mut half = |half: usize, zero: &[u64]| {
+            let hidden = add(&product(&u, zero), &lifted(&small(n, rng)));
+            terms.iter().fold(hidden, |sum, (factor, halves)| add(&sum, &product(factor, &halves[half])))
+        };
+        let [first, second] = [half(0, &key.b), half(1, &key.a)];
         let sent: Vec<u64> =
             second.iter().map(|c| divided(u128::from(*c) << self.w, Q.into()) % (1 << self.w)).collect();
-        let decrypted = product_modulo(s, &sent, 1 << self.w);
+        let decrypted = product_modulo(&key.s, &sent, 1 << self.w);
         let answer = |place: &usize| {
             let mask = u128::from(rng.next_u64()) % (1 << (self.w + self.finer));
             let value = (u128::from(first[*place]) << (self.w + self.finer)) + mask * u128::from(Q);
@@ -173,6 +182,11 @@ impl Model {
         places.iter().map(answer).collect()
     }
 
+    /// `round(q m / p)` of each message.
+    pub fn scaled(&self, slots: &[u64]) -> Vec<u64> {
+        slots.iter().map(|m| divided(u128::from(*m) * u128::from(Q), self.p.into())).collect()
+    }
+
     /// The integer that a coefficient of the input is multiplied by for a coefficient of the product.
     pub fn weight(&self, output: usize, place: usize) -> i64 {
         if place <= output {
@@ -182,7 +196,7 @@ impl Model {
         }
     }
 
-    fn mask(&self, rng: &mut Prg) -> Vec<i64> {
+    pub fn mask(&self, rng: &mut Prg) -> Vec<i64> {
         let coefficient = |_| (rng.next_u64() % self.side) as i64 - (self.side / 2) as i64;
         let mut mask: Vec<i64> = (0..self.degree).map(coefficient).collect();
         self.uncovered.iter().for_each(|place| mask[self.degree - 1 - place] = 0);
@@ -199,33 +213,33 @@ fn divided_wide(value: u128, by: u128) -> u64 {
     ((value + by / 2) / by) as u64
 }
 
-fn modulo(value: i64, p: u64) -> u64 {
+pub fn modulo(value: i64, p: u64) -> u64 {
     value.rem_euclid(p as i64) as u64
 }
 
-fn uniform(count: usize, below: u64, rng: &mut Prg) -> Vec<u64> {
+pub fn uniform(count: usize, below: u64, rng: &mut Prg) -> Vec<u64> {
     (0..count).map(|_| ((u128::from(rng.next_u64()) * u128::from(below)) >> 64) as u64).collect()
 }
 
 /// Keys and errors: uniform in -1, 0, 1.
-fn small(count: usize, rng: &mut Prg) -> Vec<i64> {
+pub fn small(count: usize, rng: &mut Prg) -> Vec<i64> {
     uniform(count, 3, rng).iter().map(|value| *value as i64 - 1).collect()
 }
 
-fn lifted(values: &[i64]) -> Vec<u64> {
+pub fn lifted(values: &[i64]) -> Vec<u64> {
     values.iter().map(|value| modulo(*value, Q)).collect()
 }
 
-fn negated(values: &[u64]) -> Vec<u64> {
+pub fn negated(values: &[u64]) -> Vec<u64> {
     values.iter().map(|value| (Q - value) % Q).collect()
 }
 
-fn add(a: &[u64], b: &[u64]) -> Vec<u64> {
+pub fn add(a: &[u64], b: &[u64]) -> Vec<u64> {
     a.iter().zip(b).map(|(a, b)| (a + b) % Q).collect()
 }
 
 /// Modulo `X^n + 1` and `q`.
-fn product(factor: &[i64], c: &[u64]) -> Vec<u64> {
+pub fn product(factor: &[i64], c: &[u64]) -> Vec<u64> {
     product_modulo(factor, c, Q)
 }
 
