@@ -9,6 +9,7 @@
 // The whole crate is test code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::missing_panics_doc)]
 
+pub mod deviant;
 pub mod extent;
 pub mod guard;
 pub mod lanes;

@@ -172,6 +172,12 @@ pub fn likely() -> Subject {
     subject("likely", "cheetah", "probability", LINEAR, &[("w1", &[5, 3])], 5)
 }
 
+/// Two layers with an activation between.
+#[must_use]
+pub fn hidden(mode: &str, output: &str) -> Subject {
+    subject("hidden", mode, output, HIDDEN, &[("w1", &[5, 8]), ("w2", &[8, 3])], 5)
+}
+
 /// A model of one layer, with other weights for another seed.
 #[must_use]
 pub fn linear(seed: usize, output: &str) -> Model {
@@ -255,6 +261,11 @@ const MATRICES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}
 const TREES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
     {"name":"trees","op":{"Trees":{"trees":2,"high":15,"columns":"columns","thresholds":"thresholds","paths":PATHS,"values":"values","base":"base"}},
     "inputs":["x"]}],"output":"trees"}"#;
+
+const HIDDEN: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
+    {"name":"relu","op":"Relu","inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["relu"]}],"output":"fc2"}"#;
 
 const LINEAR: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]}],"output":"fc1"}"#;

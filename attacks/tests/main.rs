@@ -11,3 +11,4 @@ mod messages;
 mod model_files;
 mod requests;
 mod transport;
+mod weights;
