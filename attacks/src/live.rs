@@ -63,6 +63,7 @@ impl Target {
             timeout: Some(timeout),
             idle: None,
             insecure_plaintext: state.is_none(),
+            web: None,
         };
         let server = Server::new(models.collect(), config).unwrap();
         server.start().unwrap();
