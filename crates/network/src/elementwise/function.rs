@@ -271,9 +271,14 @@ mod tests {
         let [small, large] = [16, 20].map(|bits| Accumulator::from_modulus(1 << bits).unwrap());
         let mut function = bent();
         function.check(small, small).unwrap();
+        // A quarter of the ring on either side of 0, and no more.
         (function.low, function.bits, function.polynomials) = (-(1 << 14), 15, vec![vec![9], vec![-9]]);
-        assert!(function.check(small, large).unwrap_err().contains("domain"));
-        function.check(large, large).unwrap();
+        function.check(small, large).unwrap();
+        for (low, bits) in [(-(1 << 14) - 1, 15), (2 - (1 << 14), 15), (0, 15)] {
+            (function.low, function.bits) = (low, bits);
+            assert!(function.check(small, large).unwrap_err().contains("domain"), "{low}");
+            function.check(large, large).unwrap();
+        }
         function.polynomials[0][0] = 1 << 19;
         assert!(function.check(large, small).unwrap_err().contains("values"));
         function.check(large, large).unwrap();
