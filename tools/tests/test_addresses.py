@@ -26,6 +26,7 @@ HOSTS = {
     *("creativecommons.org", "data.mendeley.com", "medmnist.com", "oeis.org", "www.cs.toronto.edu"),
     *(
         "docs.ray.io",
+        "docs.rs",
         "homes.cs.washington.edu",
         "json-schema.org",
         "keepachangelog.com",

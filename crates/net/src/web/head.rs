@@ -158,7 +158,7 @@ mod tests {
             "https://localhost:7480",
             "http://localhost",
             "http://page.example",
-            "https://page.example.evil",
+            "https://page.example.test",
             "https://page.example:8443",
             "null",
             "",

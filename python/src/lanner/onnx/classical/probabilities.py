@@ -25,7 +25,8 @@ def _log_softmax(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] |
     total = edit.maker(edit.behind_views(node.input[1]), "ReduceLogSumExp")
     if total is None or total.input[0] != node.input[0] or axes_of(edit, total) not in ([1], [-1]):
         return None
-    return [helper.make_node("LogSoftmax", [node.input[0]], node.output, name=node.name, axis=1)]
+    axis = axes_of(edit, total)[0]
+    return [helper.make_node("LogSoftmax", [node.input[0]], node.output, name=node.name, axis=axis)]
 
 
 def _softmax(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] | None:
@@ -34,7 +35,8 @@ def _softmax(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] | Non
         inner = edit.maker(node.input[0], "LogSoftmax")
         if inner is None:
             return None
-        return [helper.make_node("Softmax", [inner.input[0]], node.output, name=node.name, axis=1)]
+        axis = attributes(inner).get("axis", -1)
+        return [helper.make_node("Softmax", [inner.input[0]], node.output, name=node.name, axis=axis)]
     if not is_of(node, ("Div",)):
         return None
     powers, total = edit.maker(node.input[0], "Exp"), edit.maker(node.input[1], "ReduceSum")
@@ -42,9 +44,12 @@ def _softmax(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] | Non
         return None
     less = edit.maker(powers.input[0], "Sub")
     largest = None if less is None else edit.maker(less.input[1], "ReduceMax")
-    if less is None or largest is None or largest.input[0] != less.input[0] or not _along_classes(edit, largest):
+    if less is None or largest is None or largest.input[0] != less.input[0]:
         return None
-    return [helper.make_node("Softmax", [less.input[0]], node.output, name=node.name, axis=1)]
+    axes = axes_of(edit, total)
+    if not _along_classes(edit, largest) or axes_of(edit, largest) != axes:
+        return None
+    return [helper.make_node("Softmax", [less.input[0]], node.output, name=node.name, axis=axes[0])]
 
 
 def _sigmoid(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] | None:
@@ -119,5 +124,5 @@ def _guarded(edit: Edit, name: str) -> onnx.NodeProto | None:
 
 
 def _along_classes(edit: Edit, node: onnx.NodeProto) -> bool:
-    """Whether a reduction is along the last of two axes, which it keeps."""
+    """Whether a reduction is along the last axis, or the second of a table's, which it keeps."""
     return axes_of(edit, node) in ([1], [-1]) and bool(attributes(node).get("keepdims", 1))

@@ -9,7 +9,7 @@ import onnx
 from lanner.errors import UnsupportedOpError
 from lanner.onnx.classical.choices import choose_largest
 from lanner.onnx.classical.distances import simplify_distances
-from lanner.onnx.classical.edit import Edit, is_of
+from lanner.onnx.classical.edit import ML, Edit, is_of
 from lanner.onnx.classical.layouts import keep_samples_apart
 from lanner.onnx.classical.loops import expand_loops
 from lanner.onnx.classical.probabilities import join_probabilities, join_shares
@@ -21,7 +21,8 @@ def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named:
     """Change what converters of estimators write in parts, or in one operator that holds several, in place.
 
     Every result is what it was, but for float32's rounding, and what is said of a label for the scores that it is
-    picked from: these have its order, and no more.
+    picked from: these have its order, and no more. Files that no converter of estimators wrote stay as they are: what
+    is in parts there may be of other axes than a table has.
 
     Args:
         proto: The model.
@@ -31,6 +32,8 @@ def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named:
     Raises:
         UnsupportedOpError: If distances are asked for as they are.
     """
+    if not _has_estimators(proto):
+        return
     edit = Edit(proto)
     roots = _roots_of_distances(edit, named) if wanted == "value" else []
     split_machines(edit)
@@ -45,6 +48,15 @@ def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named:
     if roots:
         what = "gives distances to centres, whose roots are not precise for rows nearer to a centre than all samples"
         raise UnsupportedOpError(f"output value {what}", where=f"output {roots[0]}", fix="choose output label")
+
+
+def _has_estimators(proto: onnx.ModelProto) -> bool:
+    """Whether a converter of estimators wrote a file, by its own word or by operators of their domain."""
+    return proto.producer_name in _CONVERTERS or any(node.domain == ML for node in proto.graph.node)
+
+
+#: What converters of estimators call themselves in files.
+_CONVERTERS = ("skl2onnx", "OnnxMLTools")
 
 
 def _roots_of_distances(edit: Edit, named: Sequence[str]) -> list[str]:
