@@ -23,10 +23,12 @@ def _log_softmax(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] |
     if not is_of(node, ("Sub",)):
         return None
     total = edit.maker(edit.behind_views(node.input[1]), "ReduceLogSumExp")
-    if total is None or total.input[0] != node.input[0] or axes_of(edit, total) not in ([1], [-1]):
+    if total is None or total.input[0] != node.input[0]:
         return None
-    axis = axes_of(edit, total)[0]
-    return [helper.make_node("LogSoftmax", [node.input[0]], node.output, name=node.name, axis=axis)]
+    axes = axes_of(edit, total)
+    if axes is None or axes not in ([1], [-1]):
+        return None
+    return [helper.make_node("LogSoftmax", [node.input[0]], node.output, name=node.name, axis=axes[0])]
 
 
 def _softmax(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] | None:
@@ -47,7 +49,7 @@ def _softmax(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] | Non
     if less is None or largest is None or largest.input[0] != less.input[0]:
         return None
     axes = axes_of(edit, total)
-    if not _along_classes(edit, largest) or axes_of(edit, largest) != axes:
+    if axes is None or not _along_classes(edit, largest) or axes_of(edit, largest) != axes:
         return None
     return [helper.make_node("Softmax", [less.input[0]], node.output, name=node.name, axis=axes[0])]
 
