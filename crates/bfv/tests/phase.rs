@@ -276,3 +276,61 @@ fn second_halves_hide_the_weights() {
         assert!(f64::from(distance(&a, other).abs_diff(half)) < 6.0 * deviation);
     }
 }
+
+/// A layer modulo a prime: shares add up to the outputs, and what the server sends of both halves is in the modulus.
+fn prime_shares(prime: u64, bits: u32, taps: usize) -> (Vec<i64>, usize) {
+    let (parameters, mut rng) = (ParameterSet::B.parameters().unwrap(), rng(bits as u8));
+    let secret = SecretKey::generate(&parameters, &mut rng);
+    let encoder = CoefficientEncoder::new(&parameters, prime).unwrap();
+    let public = PublicKey::generate(&secret, &mut rng);
+    let n = parameters.degree();
+    let norm = 2048.0 * (taps as f64).sqrt();
+    let noise = NoiseBound::fresh().multiplied_by_norm(norm);
+    let modulus = PhaseModulus::prime(&parameters, prime, bits, noise).unwrap();
+    let x: Vec<u64> = (0..n).map(|_| rng.next_u64() % prime).collect();
+    let w: Vec<(usize, i64)> =
+        (0..taps).map(|tap| (tap * 17 % n, (rng.next_u64() % 4096) as i64 - 2048)).collect();
+    let mut dense = vec![0; n];
+    for (place, w) in &w {
+        dense[*place] += *w as i32;
+    }
+    let factors = [CoefficientFactor::new(&parameters, &dense).unwrap()];
+    let (second, prepared) = secret.prepare_encryption(&mut rng);
+    let first = prepared.encrypt(&encoder.encode(&x).unwrap()).unwrap();
+    let ahead = Ciphertext::inner_product_ahead(&[second.expand(&parameters)], &factors, norm).unwrap();
+    let wanted: Vec<usize> = (0..n).collect();
+    let (second, sealing) = PhaseSealing::new(&modulus, &ahead, &public, noise, n, &mut rng).unwrap();
+    // Kept material is the same.
+    let mut writer = lanner_wire::Writer::new();
+    sealing.encode(&mut writer);
+    let bytes = writer.into_bytes();
+    let sealing = PhaseSealing::decode(&modulus, noise, n, &mut lanner_wire::Reader::new(&bytes)).unwrap();
+    let prepared = secret.prepare_phase(&modulus, &second, &wanted).unwrap();
+    let server = sealing.shares();
+    let first = sealing.seal(&C0::inner_product(&[first], &factors, norm).unwrap(), &wanted).unwrap();
+    assert_eq!([first.len(), second.len()], [modulus.c0_len(n), modulus.second_half_len()]);
+    let client = prepared.open(&first).unwrap();
+    let off = |(k, (c, s)): (usize, (&u64, &u64))| {
+        assert!(*c < prime && *s < prime);
+        let off = ((c + s) as i64 - product(&x, &w, k)).rem_euclid(prime as i64);
+        if off > prime as i64 / 2 { off - prime as i64 } else { off }
+    };
+    (client.iter().zip(server.iter()).enumerate().map(off).collect(), first.len() + second.len())
+}
+
+#[test]
+fn shares_modulo_a_prime_add_up_to_the_outputs() {
+    let (off, sent) = prime_shares(1_032_193, 87, 108);
+    assert!(off.iter().all(|off| *off == 0));
+    assert_eq!(sent, 2 * 8192 * 87 / 8);
+}
+
+/// In a modulus that is too narrow shares are off by one, as often as noise and roundings are a part of a step.
+#[test]
+fn shares_modulo_a_prime_carry_in_a_narrow_modulus() {
+    let (off, _) = prime_shares(1_032_193, 30, 1);
+    let count = off.iter().filter(|off| **off != 0).count();
+    assert!(off.iter().all(|off| off.abs() <= 1));
+    // A mean error of some tens of 2^-10 steps.
+    assert!((20..600).contains(&count), "{count}");
+}

@@ -83,5 +83,44 @@ pub fn check(circuit: &Circuit, instances: usize, seed: u8) {
         assert_eq!(garbling.permute.as_words(), reference.permute.as_words(), "{backend:?} permute bits");
         let got = garbling.evaluate(circuit, instances, &inputs, backend);
         assert_eq!(got.as_words(), expected.as_words(), "{backend:?} {instances} instances");
+        check_labels(circuit, instances, &garbling, &known, &inputs, backend);
+    }
+}
+
+/// Checks that the active label of an output is its zero-label, moved by delta where the output is one; and that colour and permute bits are their lowest bits.
+fn check_labels(
+    circuit: &Circuit,
+    instances: usize,
+    garbling: &Garbling,
+    known: &Bits,
+    inputs: &Bits,
+    backend: Backend,
+) {
+    let expected = clear(circuit, instances, inputs, known);
+    let Garbling { delta, salt, batch, .. } = *garbling;
+    let mut zeros = vec![Block::ONES; expected.len()];
+    let mut garbler = Garbler::new(circuit, delta, salt, batch).unwrap().with_backend(backend);
+    let mut garble = |labels: &mut [Block]| {
+        let mut tables = Vec::new();
+        let mut sink = |chunk: &[u8]| -> Result<(), GcError> {
+            tables.extend_from_slice(chunk);
+            Ok(())
+        };
+        let permute = garbler.garble_with_labels(instances, &garbling.zero_labels, known, labels, &mut sink);
+        permute.map(|permute| (permute, tables))
+    };
+    let (permute, tables) = garble(&mut zeros).unwrap();
+    assert!(tables == garbling.tables);
+    let mut active = vec![Block::ONES; expected.len()];
+    let mut evaluator = Evaluator::new(circuit, salt, batch).with_backend(backend);
+    let mut tables = TablesInMemory::new(&tables);
+    let labels = garbling.active_labels(inputs);
+    let colours = evaluator.evaluate_with_labels(instances, &labels, &mut active, &mut tables).unwrap();
+    for (i, (zero, active)) in zeros.iter().zip(&active).enumerate() {
+        assert!(*active == *zero ^ (Block::mask(expected.get(i)) & delta), "{backend:?}, output {i}");
+        assert_eq!((permute.get(i), colours.get(i)), (zero.lsb(), active.lsb()), "{backend:?}, output {i}");
+    }
+    if let Some((_, short)) = zeros.split_first_mut() {
+        assert!(matches!(garble(short), Err(GcError::Length { .. })));
     }
 }

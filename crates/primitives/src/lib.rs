@@ -25,6 +25,7 @@ mod share;
 mod siblings;
 mod stream;
 mod transpose;
+mod two_call;
 
 pub use arch::features;
 pub use bits::Bits;
@@ -42,3 +43,4 @@ pub use share::{Share, ShareError};
 pub use siblings::{add_at_siblings, add_by_parents};
 pub use stream::PrgStream;
 pub use transpose::{TRANSPOSE_ROWS, transpose};
+pub use two_call::TweakableHash;

@@ -36,6 +36,7 @@ mod cost;
 mod evaluating;
 mod function;
 mod garbling;
+pub mod labels_to_ring;
 mod parts;
 mod revealed;
 mod scores;

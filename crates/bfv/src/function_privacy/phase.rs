@@ -5,7 +5,7 @@
 //! 2. Both halves are switched from `q` to `2^w`, rounding.
 //! 3. A mask `r` is added to every coefficient of the first half that is sent; the others are not sent.
 //!
-//! What the client can compute from it is the phase `m 2^w / t + e + r`, `t = 2^l`. There are three kinds of masks:
+//! What the client can compute from it is the phase `m 2^w / t + e + r`, `t = 2^l`. There are three kinds of masks, and one for primes `t`:
 //!
 //! - [`PhaseModulus::guarded`]: `r` is uniform modulo `2^w`, and so is the phase, whatever `m` and the noise `e`: nothing about the weights
 //!   is left, for any `w`. The parties' shares are of `2^g m` or of `2^g m + 1`, modulo `2^(l+g)`: with `u = 2^(w-l-g)`, the client's is
@@ -19,6 +19,10 @@
 //!   three uniform integers below `2^(w-l-2)`. Where `|e|` is below an eighth of `2^w / t`, `e + f` is below a half, so the roundings are `m + u` and
 //!   `-u`, never off. A simulator that knows `m + u`, which is uniform, sends it with the flooding alone: the [`Distance`] between both is
 //!   what `e` does to `f`.
+//!
+//! - [`PhaseModulus::prime`], for a prime `t = p`: `r` is uniform modulo `2^w` in steps of `2^-24`, and the first half that is sent is the rounding of the sum.
+//!   Shares are the roundings of `p` times the phase and of `-p r` by `2^w`. With `r` in whole steps the rounding of what was evaluated would stay in the server's
+//!   share: with probability `p / 2^w` shares would be off by one, or not, as it depends on the message.
 //!
 //! The public [`NoiseBound`] shows all of this.
 //!
@@ -61,6 +65,8 @@ enum Masks {
     Guarded,
     /// A uniform message, and flooding that no rounding shows.
     Flooded,
+    /// Uniform elements modulo `2^w` in finer steps, with shares modulo this prime.
+    Prime(u64),
 }
 
 /// What the server keeps of a ciphertext whose second half it has sent. It serves one and cannot be cloned.
@@ -119,6 +125,22 @@ impl PhaseModulus {
             available: f64::from(widest.bits),
         })?;
         Self::new(parameters, message_bits, bits, noise, Masks::Flooded)
+    }
+
+    /// The modulus `2^bits` for shares modulo a prime, which are off by at most one, with probability `p |e| / 2^bits` for an error `e`.
+    ///
+    /// # Errors
+    /// As [`Self::faithful`]; [`BfvError::Mismatch`] for a prime of more than 26 bits or phases of more than 88.
+    pub fn prime(
+        parameters: &Parameters,
+        prime: u64,
+        bits: u32,
+        noise: NoiseBound,
+    ) -> Result<Self, BfvError> {
+        if prime >> PRIME_BITS > 0 || bits > 2 * PLANE - FINER {
+            return Err(BfvError::Mismatch { what: "shares of masked phases modulo a prime" });
+        }
+        Self::new(parameters, u64::BITS - prime.leading_zeros(), bits, noise, Masks::Prime(prime))
     }
 
     /// The modulus in which `count` coefficients of a first half and a whole second half take the fewest bits, for shares of messages of
@@ -193,7 +215,7 @@ impl PhaseModulus {
     #[must_use]
     pub fn distance(&self, count: usize, noise: NoiseBound) -> Distance {
         match self.masks {
-            Masks::Uniform | Masks::Guarded => Distance::NONE,
+            Masks::Uniform | Masks::Guarded | Masks::Prime(_) => Distance::NONE,
             Masks::Flooded => Distance::of_bits(self.distance_bits(count, noise)),
         }
     }
@@ -232,7 +254,7 @@ impl PhaseModulus {
     /// What is added to a first half before its low bits are cut: the middle of the noise's room, and half a unit of what is left.
     const fn centre(&self) -> u128 {
         match self.masks {
-            Masks::Uniform | Masks::Flooded => 0,
+            Masks::Uniform | Masks::Flooded | Masks::Prime(_) => 0,
             Masks::Guarded => {
                 let cut = self.bits - self.first_bits;
                 (1 << (self.bits - self.message_bits - 1)) + ((1 << cut) >> 1)
@@ -252,7 +274,7 @@ impl PhaseModulus {
                 u128::from_le_bytes(uniform) & mask(bits)
             };
             match self.masks {
-                Masks::Uniform | Masks::Guarded => uniform(0, self.bits),
+                Masks::Uniform | Masks::Guarded | Masks::Prime(_) => uniform(0, self.mask_bits()),
                 Masks::Flooded => {
                     let (message, bits) = (uniform(0, self.message_bits), self.flood_bits());
                     let flood = uniform(1, bits) + uniform(2, bits) + uniform(3, bits);
@@ -264,8 +286,33 @@ impl PhaseModulus {
         Zeroizing::new(bytes.chunks_exact(words * WORD).map(draw).collect())
     }
 
+    /// Bits of a mask: where shares are modulo a prime, more than of what it masks.
+    const fn mask_bits(&self) -> u32 {
+        self.bits + self.finer()
+    }
+
+    const fn finer(&self) -> u32 {
+        if matches!(self.masks, Masks::Prime(_)) { FINER } else { 0 }
+    }
+
+    /// The server's share that goes with a mask.
+    fn share_of_mask(&self, mask_of: u128) -> u64 {
+        let Masks::Prime(p) = self.masks else {
+            return self.round(mask_of).wrapping_neg() & mask(self.message_bits) as u64;
+        };
+        let p = u128::from(p);
+        // What is cut here is below a unit of what is cut there.
+        let low = ((mask_of & mask(FINER)) * p) >> FINER;
+        let rounded = ((mask_of >> FINER) * p + low + (1 << (self.bits - 1))) >> self.bits;
+        below(p - rounded, p)
+    }
+
     /// The share of a message that a phase or a mask gives: its rounding to `l` bits, or with a guard its high bits.
     fn round(&self, phase: u128) -> u64 {
+        if let Masks::Prime(p) = self.masks {
+            let p = u128::from(p);
+            return below((phase * p + (1 << (self.bits - 1))) >> self.bits, p);
+        }
         let shift = self.bits - self.message_bits;
         let half = if self.masks == Masks::Guarded { 0 } else { 1 << (shift - 1) };
         (((phase + half) >> shift) & mask(self.message_bits)) as u64
@@ -276,7 +323,7 @@ impl Masks {
     /// Bits of `2^w / t` that the noise must stay below.
     const fn room_bits(self) -> f64 {
         match self {
-            Self::Uniform | Self::Guarded => 1.0,
+            Self::Uniform | Self::Guarded | Self::Prime(_) => 1.0,
             // Three quarters of a half are the flooding's.
             Self::Flooded => 3.0,
         }
@@ -333,7 +380,7 @@ impl PhaseSealing {
     pub fn encode(&self, writer: &mut Writer) {
         self.noise.encode(writer);
         write_poly(&self.zero, writer);
-        writer.bytes(&Zeroizing::new(pack_wide(&self.masks, self.modulus.bits)));
+        writer.bytes(&Zeroizing::new(pack_wide(&self.masks, self.modulus.mask_bits())));
     }
 
     /// Reads what [`Self::encode`] wrote of a sealing with this bound and a given number of coefficients to come.
@@ -350,17 +397,14 @@ impl PhaseSealing {
         let noise = NoiseBound::decode(reader)?;
         announced.check_hides(noise)?;
         let zero = read_poly(&modulus.parameters.basis(modulus.parameters.limbs()), reader)?;
-        let masks = read_wide(reader, count, modulus.bits)?;
+        let masks = read_wide(reader, count, modulus.mask_bits())?;
         Ok(Self { modulus: modulus.clone(), noise, announced, zero, masks })
     }
 
-    /// The server's shares modulo `2^l` of the coefficients that will be sent.
+    /// The server's shares modulo `2^l`, or the prime, of the coefficients that will be sent.
     #[must_use]
     pub fn shares(&self) -> Zeroizing<Vec<u64>> {
-        let share = |mask_of: &u128| {
-            self.modulus.round(*mask_of).wrapping_neg() & mask(self.modulus.message_bits) as u64
-        };
-        Zeroizing::new(self.masks.iter().map(share).collect())
+        Zeroizing::new(self.masks.iter().map(|mask_of| self.modulus.share_of_mask(*mask_of)).collect())
     }
 
     /// The bytes of the first half at these coefficients.
@@ -377,6 +421,15 @@ impl PhaseSealing {
         c0.add_assign(&self.zero);
         let c0 = c0.into_coeff();
         let PhaseModulus { bits, first_bits, .. } = self.modulus;
+        if let Masks::Prime(_) = self.modulus.masks {
+            let fine = self.modulus.mask_bits();
+            let sent = |(i, r): (&usize, &u128)| {
+                let sum = self.modulus.switch.residue(&c0, *i, fine) + r + (1 << (FINER - 1));
+                (sum >> FINER) & mask(bits)
+            };
+            let masked: Vec<u128> = coefficients.iter().zip(self.masks.iter()).map(sent).collect();
+            return Ok(pack_wide(&masked, bits));
+        }
         let (switched, centre) = (self.modulus.residues(&c0), self.modulus.centre());
         let sent =
             |(i, r): (&usize, &u128)| ((switched[*i] + r + centre) & mask(bits)) >> (bits - first_bits);
@@ -391,7 +444,7 @@ impl PhaseSealing {
     #[doc(hidden)]
     #[must_use]
     pub fn with_coarse_masks(mut self) -> Self {
-        let low = mask(self.modulus.bits - self.modulus.message_bits);
+        let low = mask(self.modulus.mask_bits() - self.modulus.message_bits);
         self.masks.iter_mut().for_each(|mask_of| *mask_of &= !low);
         self
     }
@@ -456,7 +509,7 @@ impl PreparedPhase {
         Ok(Self { modulus: modulus.clone(), products: read_wide(reader, count, modulus.bits)? })
     }
 
-    /// The client's shares modulo `2^l` of the coefficients prepared.
+    /// The client's shares modulo `2^l`, or the prime, of the coefficients prepared.
     ///
     /// # Errors
     /// [`BfvError::Decode`] unless the bytes are those of a given number of coefficients.
@@ -469,6 +522,13 @@ impl PreparedPhase {
         };
         Ok(Zeroizing::new(phases.map(share).collect()))
     }
+}
+
+/// A value of at most `p`, modulo `p`.
+const fn below(value: u128, p: u128) -> u64 {
+    // All bits, unless `value - p` borrows.
+    let is_p = (value.wrapping_sub(p) >> 127).wrapping_sub(1);
+    (value - (p & is_p)) as u64
 }
 
 /// The noise after blinding and switching to `2^bits`.
@@ -526,6 +586,10 @@ const WORD: usize = size_of::<u128>();
 const PLANE: u32 = 56;
 /// The most bits of a message, the guard below it included.
 const MESSAGE_BITS: u32 = 45;
+/// The most bits of a prime that shares are modulo.
+const PRIME_BITS: u32 = 26;
+/// Bits of masks below what is sent, where shares are modulo a prime.
+const FINER: u32 = 24;
 /// Bits beyond the least that are tried where a first half may then have fewer.
 const WIDER: u32 = 3;
 /// Bits beyond the message's that leave shares off by one for one value in some hundreds.

@@ -18,6 +18,8 @@ pub(crate) struct GarbledGroup<'a> {
     pub(crate) known: &'a [u16],
     /// Permute bits of the outputs, a mask of lanes for each.
     pub(crate) outputs: &'a mut [u16],
+    /// Zero-labels of the outputs, if somebody asks for them; else empty.
+    pub(crate) output_labels: &'a mut [Lanes],
     pub(crate) delta: Block,
     /// The salt xor the batch's part of the hash index.
     pub(crate) tweak: Block,
@@ -35,6 +37,8 @@ pub(crate) struct EvaluatedGroup<'a> {
     pub(crate) inputs: usize,
     /// Colour bits of the outputs, a mask of lanes for each.
     pub(crate) outputs: &'a mut [u16],
+    /// Active labels of the outputs, if somebody asks for them; else empty.
+    pub(crate) output_labels: &'a mut [Lanes],
     /// The salt xor the batch's part of the hash index.
     pub(crate) tweak: Block,
     /// The next AND gate.
@@ -86,6 +90,11 @@ pub(super) fn garble<E: Engine>(
             Step::Output { index, from } => {
                 let inverted = u16::from(from.inverted()).wrapping_neg();
                 group.outputs[index as usize] = slots[from.slot()].colours() ^ inverted;
+                if let Some(labels) = group.output_labels.get_mut(index as usize) {
+                    // The zero-label of an inverted wire is the one-label of the wire.
+                    let flip = if from.inverted() { group.delta } else { Block::ZERO };
+                    *labels = Lanes(slots[from.slot()].0.map(|label| label ^ flip));
+                }
             }
         }
     }
@@ -125,7 +134,12 @@ pub(super) fn evaluate<E: Engine>(
                 index += 1;
                 group.gate += 1;
             }
-            Step::Output { index, from } => group.outputs[index as usize] = slots[from.slot()].colours(),
+            Step::Output { index, from } => {
+                group.outputs[index as usize] = slots[from.slot()].colours();
+                if let Some(labels) = group.output_labels.get_mut(index as usize) {
+                    *labels = slots[from.slot()];
+                }
+            }
         }
     }
     steps.len()

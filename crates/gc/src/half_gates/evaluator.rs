@@ -3,7 +3,7 @@
 use lanner_primitives::{Bits, Block};
 use zeroize::Zeroizing;
 
-use super::lanes::Collector;
+use super::lanes::{Collector, OutputLabels};
 use super::tables::{ChunkReader, TableSource, chunk_lengths, widen};
 use super::{LANES, Lanes, Row, advance, product, tweak};
 use crate::BYTES_PER_AND;
@@ -53,6 +53,30 @@ impl<'c> Evaluator<'c> {
         labels: &[Block],
         tables: &mut S,
     ) -> Result<Bits, S::Error> {
+        self.evaluate_to(instances, labels, None, tables)
+    }
+
+    /// As [`Self::evaluate`], and writes the active labels of the outputs, instance-major.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`]; [`crate::GcError::Length`] if `outputs` has not one for each output.
+    pub fn evaluate_with_labels<S: TableSource>(
+        &mut self,
+        instances: usize,
+        labels: &[Block],
+        outputs: &mut [Block],
+        tables: &mut S,
+    ) -> Result<Bits, S::Error> {
+        self.evaluate_to(instances, labels, Some(outputs), tables)
+    }
+
+    fn evaluate_to<S: TableSource>(
+        &mut self,
+        instances: usize,
+        labels: &[Block],
+        output_labels: Option<&mut [Block]>,
+        tables: &mut S,
+    ) -> Result<Bits, S::Error> {
         let circuit = self.circuit;
         let inputs = circuit.evaluator_inputs();
         check_length("labels", product(instances, inputs)?, labels.len())?;
@@ -61,6 +85,7 @@ impl<'c> Evaluator<'c> {
 
         let mut outputs = Zeroizing::new(vec![0_u16; circuit.outputs()]);
         let mut colours = Collector::new(product(instances, circuit.outputs())?);
+        let mut output_labels = OutputLabels::new(output_labels, instances, circuit)?;
         let mut reader = ChunkReader { source: tables, lengths: chunk_lengths(circuit, instances) };
         let mut chunk: &[u8] = &[];
         for first in (0..instances).step_by(LANES) {
@@ -70,6 +95,7 @@ impl<'c> Evaluator<'c> {
                 labels: &labels[first * inputs..(first + lanes) * inputs],
                 inputs,
                 outputs: &mut outputs,
+                output_labels: &mut output_labels.of_group,
                 tweak: tweak(self.salt, self.batch),
                 gate: 0,
             };
@@ -85,6 +111,7 @@ impl<'c> Evaluator<'c> {
                 chunk = &chunk[used..];
             }
             colours.scatter(&outputs, first, lanes);
+            output_labels.scatter(first, lanes);
             self.batch += 1;
         }
         debug_assert_eq!(self.batch, end);

@@ -3,7 +3,7 @@
 use lanner_primitives::{Bits, Block};
 use zeroize::Zeroizing;
 
-use super::lanes::{Collector, gather};
+use super::lanes::{Collector, OutputLabels, gather};
 use super::tables::ChunkWriter;
 use super::{LANES, Lanes, Row, advance, product, tweak};
 use crate::arch::{Backend, GarbledGroup};
@@ -70,6 +70,34 @@ impl<'c> Garbler<'c> {
         bits: &Bits,
         sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<Bits, E> {
+        self.garble_to(instances, zero_labels, bits, None, sink)
+    }
+
+    /// As [`Self::garble`], and writes the zero-labels of the outputs, instance-major: with them outputs can become arithmetic under hashes.
+    ///
+    /// The active label of an output that is constant or known to the garbler is zero, whatever its value.
+    ///
+    /// # Errors
+    /// As [`Self::garble`]; [`GcError::Length`] if `labels` has not one for each output.
+    pub fn garble_with_labels<E: From<GcError>>(
+        &mut self,
+        instances: usize,
+        zero_labels: &[Block],
+        bits: &Bits,
+        labels: &mut [Block],
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Bits, E> {
+        self.garble_to(instances, zero_labels, bits, Some(labels), sink)
+    }
+
+    fn garble_to<E: From<GcError>>(
+        &mut self,
+        instances: usize,
+        zero_labels: &[Block],
+        bits: &Bits,
+        labels: Option<&mut [Block]>,
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Bits, E> {
         let circuit = self.circuit;
         let inputs = circuit.evaluator_inputs();
         check_length("zero-labels", product(instances, inputs)?, zero_labels.len())?;
@@ -80,6 +108,7 @@ impl<'c> Garbler<'c> {
         let mut known = Zeroizing::new(vec![0_u16; circuit.garbler_inputs()]);
         let mut outputs = Zeroizing::new(vec![0_u16; circuit.outputs()]);
         let mut permute = Collector::new(product(instances, circuit.outputs())?);
+        let mut labels = OutputLabels::new(labels, instances, circuit)?;
         for first in (0..instances).step_by(LANES) {
             let lanes = LANES.min(instances - first);
             gather(bits, first, lanes, &mut known);
@@ -89,12 +118,14 @@ impl<'c> Garbler<'c> {
                 inputs,
                 known: &known,
                 outputs: &mut outputs,
+                output_labels: &mut labels.of_group,
                 delta: *self.delta,
                 tweak: tweak(self.salt, self.batch),
                 gate: 0,
             };
             garble_group(self.backend, circuit, &mut group, lanes, &mut self.chunk, sink)?;
             permute.scatter(&outputs, first, lanes);
+            labels.scatter(first, lanes);
             self.batch += 1;
         }
         debug_assert_eq!(self.batch, end);

@@ -4,7 +4,9 @@ use bytemuck::{Pod, Zeroable};
 use lanner_primitives::{Bits, Block};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::product;
 use crate::GcError;
+use crate::circuit::{Circuit, check_length};
 
 /// Instances that share the key schedules of their gates.
 ///
@@ -107,6 +109,43 @@ impl Collector {
             && let Some(next) = self.words.get_mut(word + 1)
         {
             *next |= row >> (64 - shift);
+        }
+    }
+}
+
+/// Labels of outputs being collected group by group, if somebody asks for them.
+pub(crate) struct OutputLabels<'a> {
+    /// Instance-major.
+    all: Option<&'a mut [Block]>,
+    width: usize,
+    /// Of the group at work; empty if nobody asks.
+    pub(crate) of_group: Zeroizing<Vec<Lanes>>,
+}
+
+impl<'a> OutputLabels<'a> {
+    /// # Errors
+    /// [`GcError::Length`] unless there is one for each output of each instance.
+    pub(crate) fn new(
+        all: Option<&'a mut [Block]>,
+        instances: usize,
+        circuit: &Circuit,
+    ) -> Result<Self, GcError> {
+        let width = circuit.outputs();
+        if let Some(all) = &all {
+            check_length("labels of outputs", product(instances, width)?, all.len())?;
+        }
+        let wanted = if all.is_some() { width } else { 0 };
+        Ok(Self { all, width, of_group: Zeroizing::new(vec![Lanes::ZERO; wanted]) })
+    }
+
+    /// Writes those of instances `first..first + lanes`.
+    pub(crate) fn scatter(&mut self, first: usize, lanes: usize) {
+        let Some(all) = &mut self.all else { return };
+        for (lane, instance) in (first..first + lanes).enumerate() {
+            let of_instance = &mut all[instance * self.width..][..self.width];
+            for (label, column) in of_instance.iter_mut().zip(self.of_group.iter()) {
+                *label = column.0[lane];
+            }
         }
     }
 }

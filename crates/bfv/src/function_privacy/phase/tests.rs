@@ -276,3 +276,32 @@ fn weights_show_in_second_halves_without_the_encryption_of_zero_and_not_with_it(
         assert!(!looks_like(&sealed, weight));
     }
 }
+
+/// Shares modulo a prime, of messages 0, in the middle and at the end, from coefficients and masks at every edge: their sum is the message where the rest of the
+/// phase does not carry, and the shares' own arithmetic is that of whole integers.
+#[test]
+fn shares_modulo_a_prime_are_the_roundings_of_whole_integers() {
+    let parameters = ParameterSet::B.parameters().unwrap();
+    let mut rng = Prg::from_seed([21; 16]);
+    for p in [257, 1_032_193, (1 << 26) - 5] {
+        for bits in [60, 87, 88] {
+            let modulus = PhaseModulus::prime(&parameters, p, bits, NoiseBound::fresh()).unwrap();
+            let mut masks = vec![0, 1, mask(bits + FINER), mask(bits + FINER) - 1, 1 << (bits + FINER - 1)];
+            masks.extend(modulus.draw(200, &mut rng).iter());
+            for mask_of in masks {
+                // round(p r / 2^(w + 24)), in halves of words.
+                let whole = Whole::from(mask_of).times(p).plus(Whole::from(1 << (bits + FINER - 1)));
+                let rounded = whole.divided(Whole::from(1 << (bits + FINER))).0.low() as u64 % p;
+                assert_eq!(modulus.share_of_mask(mask_of), (p - rounded) % p, "{p}, {mask_of}");
+            }
+            for phase in [0, 1, mask(bits), 1 << (bits - 1), mask(bits) / u128::from(p)] {
+                let whole = Whole::from(phase).times(p).plus(Whole::from(1 << (bits - 1)));
+                let rounded = whole.divided(Whole::from(1 << bits)).0.low() as u64 % p;
+                assert_eq!(modulus.round(phase), rounded);
+            }
+        }
+    }
+    for (p, bits) in [(1 << 26, 87), (257, 89)] {
+        assert!(PhaseModulus::prime(&parameters, p, bits, NoiseBound::fresh()).is_err());
+    }
+}
