@@ -59,6 +59,12 @@ impl CoefficientFactor {
         Ok(Self { basis, values: poly.into_eval().into_words().into() })
     }
 
+    /// Of a polynomial over all limbs.
+    pub(crate) fn of_poly(poly: Poly<Coeff>) -> Self {
+        let basis = poly.basis().clone();
+        Self { basis, values: poly.into_eval().into_words().into() }
+    }
+
     /// Bytes in memory of a factor.
     #[must_use]
     pub fn bytes(parameters: &Parameters) -> usize {

@@ -37,7 +37,7 @@ pub use budget::Budget;
 pub(crate) use budget::wire_limbs;
 pub use ciphertext::SealedCiphertext;
 pub use distance::{CIPHERTEXT_BITS, Distance};
-pub use phase::{PhaseModulus, PhaseSealing, PreparedPhase};
+pub use phase::{CoefficientSealing, PhaseModulus, PhaseSealing, PreparedPhase};
 pub use sealing::{SealedC0, SealedC1, Sealing, half_len};
 
 use lanner_ring::{Coeff, Poly};

@@ -68,6 +68,7 @@ mod product;
 mod reduce;
 mod security;
 mod switch;
+mod wide;
 
 pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use coefficient::CoefficientFactor;
@@ -88,3 +89,4 @@ pub use noise::NoiseBound;
 pub use parameters::{ParameterSet, Parameters};
 pub use plaintext::{Plaintext, PlaintextModulus};
 pub use security::SECURITY_BITS;
+pub use wide::{C0Coefficients, LastCoefficient, WideFactor};

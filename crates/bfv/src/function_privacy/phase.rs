@@ -30,7 +30,7 @@
 
 use lanner_primitives::Prg;
 use lanner_ring::{Coeff, Eval, Poly};
-use lanner_wire::{Reader, Writer, pack_bits, packed_len, unpack_bits};
+use lanner_wire::{DecodeError, Reader, Writer, pack_bits, packed_len, unpack_bits};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -40,7 +40,7 @@ use crate::halves::C0;
 use crate::keys::Blind;
 use crate::packing::{read_poly, write_poly};
 use crate::switch::{NARROW, PowerSwitch, mask};
-use crate::{BfvError, Ciphertext, NoiseBound, Parameters, PublicKey, SecretKey};
+use crate::{BfvError, Ciphertext, LastCoefficient, NoiseBound, Parameters, PublicKey, SecretKey};
 
 /// The modulus `2^w` in which masked coefficients of messages modulo `2^l` are sent.
 #[derive(Clone, Debug)]
@@ -83,6 +83,16 @@ pub struct PhaseSealing {
     zero: Poly<Eval>,
     /// The masks of the coefficients that will be sent.
     masks: Zeroizing<Vec<u128>>,
+}
+
+/// What the server keeps of a ciphertext of which coefficient `N - 1` alone will be sent. It serves one and cannot be cloned.
+#[derive(ZeroizeOnDrop)]
+pub struct CoefficientSealing {
+    #[zeroize(skip)]
+    modulus: PhaseModulus,
+    /// That coefficient of the encryption of zero, modulo each limb.
+    zero: Vec<u64>,
+    mask: u128,
 }
 
 /// What the client keeps of a second half: `c1 s` at the coefficients that will come. It serves one ciphertext.
@@ -295,6 +305,12 @@ impl PhaseModulus {
         if matches!(self.masks, Masks::Prime(_)) { FINER } else { 0 }
     }
 
+    /// What is sent of coefficient `i` under a mask with [`FINER`] bits more.
+    fn masked_finely(&self, poly: &Poly<Coeff>, i: usize, mask_of: u128) -> u128 {
+        let sum = self.switch.residue(poly, i, self.mask_bits()) + mask_of + (1 << (FINER - 1));
+        (sum >> FINER) & mask(self.bits)
+    }
+
     /// The server's share that goes with a mask.
     fn share_of_mask(&self, mask_of: u128) -> u64 {
         let Masks::Prime(p) = self.masks else {
@@ -422,11 +438,7 @@ impl PhaseSealing {
         let c0 = c0.into_coeff();
         let PhaseModulus { bits, first_bits, .. } = self.modulus;
         if let Masks::Prime(_) = self.modulus.masks {
-            let fine = self.modulus.mask_bits();
-            let sent = |(i, r): (&usize, &u128)| {
-                let sum = self.modulus.switch.residue(&c0, *i, fine) + r + (1 << (FINER - 1));
-                (sum >> FINER) & mask(bits)
-            };
+            let sent = |(i, r): (&usize, &u128)| self.modulus.masked_finely(&c0, *i, *r);
             let masked: Vec<u128> = coefficients.iter().zip(self.masks.iter()).map(sent).collect();
             return Ok(pack_wide(&masked, bits));
         }
@@ -435,6 +447,77 @@ impl PhaseSealing {
             |(i, r): (&usize, &u128)| ((switched[*i] + r + centre) & mask(bits)) >> (bits - first_bits);
         let masked: Vec<u128> = coefficients.iter().zip(self.masks.iter()).map(sent).collect();
         Ok(pack_wide(&masked, first_bits))
+    }
+}
+
+impl CoefficientSealing {
+    /// As [`PhaseSealing::new`], of coefficient `N - 1`, for shares modulo a prime.
+    ///
+    /// # Errors
+    /// As [`PhaseSealing::new`]; [`BfvError::Mismatch`] for a modulus of other shares.
+    pub fn new(
+        modulus: &PhaseModulus,
+        ciphertext: &Ciphertext,
+        key: &PublicKey,
+        noise: NoiseBound,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Vec<u8>, Self), BfvError> {
+        let Masks::Prime(_) = modulus.masks else {
+            return Err(BfvError::Mismatch { what: "a masked coefficient modulo a prime" });
+        };
+        let (second, mut sealing) = PhaseSealing::new(modulus, ciphertext, key, noise, 1, rng)?;
+        let basis = sealing.zero.basis().clone();
+        let zero = std::mem::replace(&mut sealing.zero, Poly::zero(&basis)).into_coeff();
+        let zero = zero.limbs().map(|limb| limb[limb.len() - 1]).collect();
+        Ok((second, Self { modulus: modulus.clone(), zero, mask: sealing.masks[0] }))
+    }
+
+    /// The server's share modulo the prime.
+    #[must_use]
+    pub fn share(&self) -> u64 {
+        self.modulus.share_of_mask(self.mask)
+    }
+
+    /// The bytes of the coefficient, given that of what was evaluated of the first halves.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] for other parameters.
+    pub fn seal(self, last: &LastCoefficient) -> Result<Vec<u8>, BfvError> {
+        let parameters = &self.modulus.parameters;
+        if last.residues.len() != self.zero.len() {
+            return Err(BfvError::Mismatch { what: "parameters" });
+        }
+        let mut poly = Poly::<Coeff>::zero(&parameters.basis(parameters.limbs()));
+        let pairs = last.residues.iter().zip(&self.zero).zip(parameters.moduli());
+        for (limb, ((last, zero), q)) in poly.limbs_mut().zip(pairs) {
+            limb[0] = q.add(*last, *zero);
+        }
+        Ok(pack_wide(&[self.modulus.masked_finely(&poly, 0, self.mask)], self.modulus.bits))
+    }
+
+    /// Appends it. The bytes serve one ciphertext, as it does, and are as secret as the mask.
+    pub fn encode(&self, writer: &mut Writer) {
+        for (zero, q) in self.zero.iter().zip(self.modulus.parameters.moduli()) {
+            writer.packed(&[*zero], q.bits());
+        }
+        writer.bytes(&Zeroizing::new(pack_wide(&[self.mask], self.modulus.mask_bits())));
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] if bytes are missing, padding is set or a value is not below its modulus.
+    pub fn decode(modulus: &PhaseModulus, reader: &mut Reader<'_>) -> Result<Self, BfvError> {
+        let mut zero = Vec::with_capacity(modulus.parameters.limbs());
+        for q in modulus.parameters.moduli() {
+            let [value] = reader.packed(1, q.bits())?[..] else { return Err(NO_COEFFICIENT.into()) };
+            if value >= q.value() {
+                return Err(NO_COEFFICIENT.into());
+            }
+            zero.push(value);
+        }
+        let mask = read_wide(reader, 1, modulus.mask_bits())?[0];
+        Ok(Self { modulus: modulus.clone(), zero, mask })
     }
 }
 
@@ -586,6 +669,8 @@ const WORD: usize = size_of::<u128>();
 const PLANE: u32 = 56;
 /// The most bits of a message, the guard below it included.
 const MESSAGE_BITS: u32 = 45;
+const NO_COEFFICIENT: DecodeError =
+    DecodeError::Invalid { what: "coefficient: a value is not below its modulus" };
 /// The most bits of a prime that shares are modulo.
 const PRIME_BITS: u32 = 26;
 /// Bits of masks below what is sent, where shares are modulo a prime.
