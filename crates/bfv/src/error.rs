@@ -74,6 +74,9 @@ pub enum BfvError {
         /// The plaintext modulus.
         modulus: u64,
     },
+    /// A public key came with a proof that does not hold.
+    #[error("the peer proved nothing of its key")]
+    Unproved,
     /// Two operands belong to different parameters, plaintext moduli, levels or bases.
     #[error("the operands differ in {what}")]
     Mismatch {

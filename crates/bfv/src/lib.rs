@@ -83,7 +83,7 @@ pub use function_privacy::{Blinding, SealedCiphertext, seal};
 pub use hoisted_sums::{HoistedRotation, HoistedTerms};
 pub use hoisting::{ExtendedCiphertext, Hoisted};
 pub use interleave::Interleaving;
-pub use keys::{EvaluationKeys, NeededKey, PublicKey, SecretKey};
+pub use keys::{EvaluationKeys, KeyChallenge, KeyProof, KeyVerifier, NeededKey, PublicKey, SecretKey};
 pub use lanner_ring::GaloisElement;
 pub use noise::NoiseBound;
 pub use parameters::{ParameterSet, Parameters};

@@ -41,6 +41,19 @@ impl PublicKey {
         Self { parameters: parameters.clone(), seed, b, a }
     }
 
+    /// A key that was proved.
+    pub(super) fn of_parts(parameters: &Parameters, seed: Seed, b: Poly<Eval>, a: Poly<Eval>) -> Self {
+        Self { parameters: parameters.clone(), seed, b, a }
+    }
+
+    pub(super) const fn a(&self) -> &Poly<Eval> {
+        &self.a
+    }
+
+    pub(super) const fn b(&self) -> &Poly<Eval> {
+        &self.b
+    }
+
     /// The parameters.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
