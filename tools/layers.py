@@ -24,7 +24,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "ground": frozenset({"process", "wire", "primitives", "ring", "text"}),
     "leaves": frozenset({"bfv", "ot", "gc", "dpf"}),
     "seam": frozenset({"step"}),
-    "families": frozenset({"local", "packed", "coefficient", "yao", "transfers", "tabula", "spectral"}),
+    "families": frozenset({"local", "packed", "coefficient", "yao", "transfers", "tabula", "spectral", "hardened"}),
     "composition": frozenset({"protocol"}),
     "compile": frozenset({"network", "graph", "quantize", "plan"}),
     "parties": frozenset({"net", "store", "session"}),
@@ -35,6 +35,8 @@ LAYERS: dict[str, frozenset[str]] = {
 
 SIDEWAYS = frozenset(
     {
+        ("hardened", "coefficient"),
+        ("hardened", "yao"),
         ("primitives", "process"),
         ("wire", "process"),
         ("transfers", "yao"),

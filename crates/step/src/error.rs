@@ -45,6 +45,9 @@ pub enum ProtocolError {
     /// A part of a step gave less than the next one reads.
     #[error("too few results: {0}")]
     Missing(&'static str),
+    /// What the peer computed is not what it committed to.
+    #[error("the peer computed something else than it committed to")]
+    Cheating,
     /// Shares do not fit together.
     #[error(transparent)]
     Share(#[from] lanner_primitives::ShareError),
@@ -111,7 +114,12 @@ impl ProtocolError {
     /// Whether the peer failed a check that no honest peer fails: what was made with it must not be used.
     #[must_use]
     pub const fn is_dishonest(&self) -> bool {
-        matches!(self, Self::Ot(lanner_ot::OtError::Dishonest { .. }))
+        matches!(
+            self,
+            Self::Ot(lanner_ot::OtError::Dishonest { .. })
+                | Self::Bfv(lanner_bfv::BfvError::Unproved)
+                | Self::Cheating
+        )
     }
 }
 

@@ -58,3 +58,25 @@ pub const MASKED_VALUES: Kind = Kind(0x7a);
 pub const SPECTRAL_INPUT: Kind = Kind(0x80);
 /// The sealed ciphertext of a network's output, server to client.
 pub const SPECTRAL_OUTPUT: Kind = Kind(0x81);
+/// The seed of half a public key, server to client.
+pub const KEY_HALF: Kind = Kind(0x90);
+/// A public key with commitments to what proves it, client to server.
+pub const KEY_COMMITMENTS: Kind = Kind(0x91);
+/// The commitments of a key that are to be opened, server to client.
+pub const KEY_CHALLENGE: Kind = Kind(0x92);
+/// Openings of a key's commitments, client to server.
+pub const KEY_ANSWER: Kind = Kind(0x93);
+/// The salts of a prediction's garbling and of its hashes, server to client.
+pub const SALTS: Kind = Kind(0x94);
+/// The second half of a check's masked sum, server to client.
+pub const CHECK_SECOND_HALF: Kind = Kind(0x95);
+/// What turns hashes of labels into shares of multiples, server to client.
+pub const CORRECTIONS: Kind = Kind(0x96);
+/// Masked bits that a client commits to beside circuits, client to server.
+pub const COMMITTED_BITS: Kind = Kind(0x97);
+/// Coefficients of the checks' masked sums, server to client.
+pub const CHECK_VALUES: Kind = Kind(0x98);
+/// The seed of the factors that join checks, server to client.
+pub const CHECK_FACTORS: Kind = Kind(0x99);
+/// The hash of what the checks of a prediction come to, client to server.
+pub const CHECK_HASH: Kind = Kind(0x9a);

@@ -101,12 +101,26 @@ impl Layer {
         self.encoding
     }
 
-    pub(super) fn garbler_bits(&self, share: &Share) -> Result<Bits> {
+    /// The garbler's input bits, for its share of the input.
+    ///
+    /// # Errors
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share does not fit.
+    pub fn garbler_bits(&self, share: &Share) -> Result<Bits> {
         Ok(self.circuit.garbler_bits(&self.gather(share)?)?)
     }
 
-    pub(super) fn evaluator_bits(&self, share: &Share) -> Result<Bits> {
+    /// The evaluator's input bits, for its share of the input.
+    ///
+    /// # Errors
+    /// As [`Self::garbler_bits`].
+    pub fn evaluator_bits(&self, share: &Share) -> Result<Bits> {
         Ok(self.circuit.evaluator_bits(&self.gather(share)?)?)
+    }
+
+    /// The elements of the input that the circuits read, instance after instance: one that several windows hold comes several times.
+    #[must_use]
+    pub fn elements(&self) -> Vec<usize> {
+        self.windows.clone().unwrap_or_else(|| (0..self.inputs).collect())
     }
 
     /// The values of each window, one window after the other.

@@ -92,8 +92,25 @@ impl Revealed {
         self.instances * self.circuit().outputs()
     }
 
+    /// The garbler's input bits, for its share of the scores.
+    ///
+    /// # Errors
+    /// [`ProtocolError::WrongRing`] or [`ProtocolError::Length`] if the share does not fit.
+    pub fn garbler_bits(&self, share: &Share) -> Result<Bits> {
+        Ok(self.circuit.garbler_bits(self.scores(share)?)?)
+    }
+
+    /// The evaluator's input bits, for its share of the scores.
+    ///
+    /// # Errors
+    /// As [`Self::garbler_bits`].
+    pub fn evaluator_bits(&self, share: &Share) -> Result<Bits> {
+        Ok(self.circuit.evaluator_bits(self.scores(share)?)?)
+    }
+
     /// What the outputs say of all samples; none if no scores have them.
-    fn outcome(&self, outputs: &Bits) -> Option<Outcome> {
+    #[must_use]
+    pub fn outcome(&self, outputs: &Bits) -> Option<Outcome> {
         let each = self.circuit().outputs();
         let of = |instance| self.outcome_of_sample(each, |bit| outputs.get(instance * each + bit));
         let mut outcomes: Vec<_> = (0..self.instances).map(of).collect::<Option<_>>()?;
@@ -269,7 +286,7 @@ impl ClientRevealed {
         material: ClientRevealedMaterial,
         share: &Share,
     ) -> Result<Outcome> {
-        let input = self.0.circuit.evaluator_bits(self.0.scores(share)?)?;
+        let input = self.0.evaluator_bits(share)?;
         let outputs = material.0.reveal(channel, &self.0, &input)?;
         self.0.outcome(&outputs).ok_or(ChannelError::Malformed { what: "garbled tables" }.into())
     }
@@ -293,7 +310,7 @@ impl ServerRevealed {
         share: &Share,
         rng: &mut Prg,
     ) -> Result<ServerRevealedMaterial> {
-        let garbler_bits = self.0.circuit.garbler_bits(self.0.scores(share)?)?;
+        let garbler_bits = self.0.garbler_bits(share)?;
         garble_revealing(session, channel, &self.0, &garbler_bits, rng).map(ServerRevealedMaterial)
     }
 

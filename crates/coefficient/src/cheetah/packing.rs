@@ -43,7 +43,7 @@ pub enum AnswerForm {
 }
 
 /// A coefficient, and the element of a value that it holds.
-pub(crate) type Place = (usize, usize);
+pub type Place = (usize, usize);
 
 impl Packing {
     /// The cheapest way to spread a layer over ciphertexts of degree `N`, of those that have a cost.
@@ -125,7 +125,8 @@ impl Packing {
     }
 
     /// `N`.
-    pub(crate) const fn degree(&self) -> usize {
+    #[must_use]
+    pub const fn degree(&self) -> usize {
         self.degree
     }
 
@@ -185,18 +186,21 @@ impl Packing {
     }
 
     /// Bundles of groups that share ciphertexts.
-    pub(super) fn bundles(&self) -> usize {
+    #[must_use]
+    pub fn bundles(&self) -> usize {
         self.whole().groups / self.together
     }
 
     /// Input and output ciphertexts of one tile of one bundle.
-    pub(crate) fn per_bundle(&self) -> [usize; 2] {
+    #[must_use]
+    pub fn per_bundle(&self) -> [usize; 2] {
         let channels = self.channels();
         [0, 1].map(|side| channels[side].div_ceil(self.block[side]))
     }
 
     /// The most filter taps that are not zero in the polynomials of one product together.
-    pub(crate) fn taps(&self) -> usize {
+    #[must_use]
+    pub fn taps(&self) -> usize {
         let [height, width] = self.whole().kernel;
         self.block[1] * self.whole().group_inputs() * height * width
     }
@@ -250,12 +254,14 @@ impl Packing {
     }
 
     /// What each input ciphertext holds, in order.
-    pub(crate) fn inputs(&self) -> Vec<Vec<Place>> {
+    #[must_use]
+    pub fn inputs(&self) -> Vec<Vec<Place>> {
         self.spread(|tile, bundle, block| self.input(tile, bundle, block), 0)
     }
 
     /// Which coefficients of each output ciphertext are outputs, in order.
-    pub(crate) fn outputs(&self) -> Vec<Vec<Place>> {
+    #[must_use]
+    pub fn outputs(&self) -> Vec<Vec<Place>> {
         let products = self.spread(|tile, bundle, block| self.output(tile, bundle, block), 1);
         if self.packed == 1 {
             return products;
@@ -321,7 +327,8 @@ impl Packing {
     }
 
     /// The coefficients of the filters from an input block to an output block of a bundle, each with its weight's number.
-    pub(crate) fn filter(&self, bundle: usize, input: usize, output: usize) -> Vec<Place> {
+    #[must_use]
+    pub fn filter(&self, bundle: usize, input: usize, output: usize) -> Vec<Place> {
         let [_, width] = self.tile();
         let dilations = self.whole().dilations;
         let (first, [of_channel, of_pixel, of_filter]) = (self.last_tap(), self.steps());

@@ -1,0 +1,266 @@
+//! All that both parties know of a network, made once.
+
+use lanner_bfv::function_privacy::PhaseModulus;
+use lanner_bfv::{NoiseBound, Parameters};
+use lanner_gc::Circuit;
+use lanner_primitives::{Bits, Ring, Share};
+use lanner_ring::{Modulus, RnsBasis};
+use lanner_step::{ProtocolError, Result};
+use lanner_yao::labels_to_ring::LabelsToRing;
+use lanner_yao::{Layer as Circuits, Revealed};
+use zeroize::Zeroizing;
+
+use crate::linear::{Linear, MOST_WEIGHT, PHASE_BITS};
+use crate::spec::{Network, Told};
+
+/// All that both parties know of a network.
+pub struct Scheme {
+    pub(crate) parameters: Parameters,
+    pub(crate) p: Modulus,
+    pub(crate) ring: Ring,
+    /// Polynomials modulo the prime.
+    pub(crate) basis: RnsBasis,
+    pub(crate) low: i64,
+    pub(crate) bits: u32,
+    pub(crate) layers: Vec<Stage>,
+    /// `lambda`.
+    pub(crate) masks: usize,
+    pub(crate) check: PhaseModulus,
+    pub(crate) check_noise: NoiseBound,
+    /// In tests, what the server does otherwise.
+    #[cfg(test)]
+    pub(crate) early_factors: bool,
+}
+
+/// A linear layer, and the circuits behind it.
+pub(crate) struct Stage {
+    pub(crate) linear: Linear,
+    pub(crate) behind: Behind,
+}
+
+/// What is behind a linear layer.
+pub(crate) enum Behind {
+    /// Circuits whose outputs become shares.
+    Activation(Circuits),
+    /// The circuit whose outputs the client is told.
+    Revealed(Revealed),
+    /// The client is told the outputs.
+    Scores,
+}
+
+impl Behind {
+    pub(crate) fn circuit(&self) -> Option<&Circuit> {
+        match self {
+            Self::Activation(layer) => Some(layer.circuit()),
+            Self::Revealed(revealed) => Some(revealed.circuit()),
+            Self::Scores => None,
+        }
+    }
+
+    pub(crate) fn instances(&self) -> usize {
+        match self {
+            Self::Activation(layer) => layer.instances(),
+            Self::Revealed(revealed) => revealed.instances(),
+            Self::Scores => 0,
+        }
+    }
+
+    /// The client's bits, which it commits.
+    pub(crate) fn wires(&self) -> usize {
+        self.circuit().map_or(0, Circuit::evaluator_inputs) * self.instances()
+    }
+
+    /// Outputs that become shares.
+    pub(crate) fn converted(&self) -> usize {
+        match self {
+            Self::Activation(layer) => layer.output_bits(),
+            Self::Revealed(_) | Self::Scores => 0,
+        }
+    }
+
+    pub(crate) fn output_bits(&self) -> usize {
+        self.circuit().map_or(0, Circuit::outputs) * self.instances()
+    }
+
+    /// The outputs of the layer before that are committed, in order: one comes as often as circuits read it.
+    pub(crate) fn elements(&self, outputs: usize) -> Vec<usize> {
+        match self {
+            Self::Activation(layer) => layer.elements(),
+            Self::Revealed(_) => (0..outputs).collect(),
+            Self::Scores => Vec::new(),
+        }
+    }
+
+    pub(crate) fn evaluator_bits(&self, share: &Share) -> Result<Bits> {
+        match self {
+            Self::Activation(layer) => layer.evaluator_bits(share),
+            Self::Revealed(revealed) => revealed.evaluator_bits(share),
+            Self::Scores => Ok(Bits::zeros(0)),
+        }
+    }
+
+    pub(crate) fn garbler_bits(&self, share: &Share) -> Result<Bits> {
+        match self {
+            Self::Activation(layer) => layer.garbler_bits(share),
+            Self::Revealed(revealed) => revealed.garbler_bits(share),
+            Self::Scores => Ok(Bits::zeros(0)),
+        }
+    }
+}
+
+impl Scheme {
+    /// Lays a network out.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Parameters`] unless layers fit one another and the prime, and the norm of all is within what the check is proved for; [`ProtocolError::Bfv`]
+    /// and [`ProtocolError::Gc`] for parameters that have no room, or no circuits.
+    pub fn new(network: &Network) -> Result<Self> {
+        let parameters = network.set.parameters()?;
+        let (ring, prime) = (Ring::Prime(network.prime), network.prime);
+        ProtocolError::refuse_if(!(MIN_PRIME..MAX_PRIME).contains(&prime), "a prime of 20 to 23 bits")?;
+        let fits = (1..=ring.bits() - 2).contains(&network.bits);
+        ProtocolError::refuse_if(!fits, "bits of the input of a hardened network")?;
+        let half = prime as i64 / 2;
+        let fits = network.low >= -half && network.low <= half - (1 << network.bits);
+        ProtocolError::refuse_if(!fits, "the range of the input of a hardened network")?;
+        let basis = RnsBasis::new(parameters.degree(), &[prime]).map_err(lanner_bfv::BfvError::from)?;
+        let p = basis.moduli()[0];
+        let last = network.layers.len().checked_sub(1);
+        let last = last.ok_or(ProtocolError::Parameters("a hardened network without layers"))?;
+        let (mut layers, mut elements) = (Vec::with_capacity(last + 1), None);
+        for (number, layer) in network.layers.iter().enumerate() {
+            let linear = Linear::new(&layer.shape, &parameters, prime)?;
+            let [inputs, outputs] = linear.elements();
+            if let Some(elements) = elements {
+                ProtocolError::check_length("inputs of a layer", inputs, elements)?;
+            }
+            let behind = match (&layer.activation, number == last) {
+                (Some(activation), false) => {
+                    ProtocolError::check_length("windows", outputs, activation.windows.inputs())?;
+                    Behind::Activation(Circuits::new(activation.function, &activation.windows, ring, ring)?)
+                }
+                (None, true) => match network.told {
+                    Told::Scores => Behind::Scores,
+                    Told::Label => Behind::Revealed(Revealed::label(outputs, ring)?),
+                    Told::TopK(k) => Behind::Revealed(Revealed::top_k(outputs, k, ring)?),
+                    Told::Positive => Behind::Revealed(Revealed::positive(outputs, ring)?),
+                },
+                _ => return Err(ProtocolError::Parameters("an activation behind each layer but the last")),
+            };
+            elements = Some(behind.instances());
+            layers.push(Stage { linear, behind });
+        }
+        let squared: f64 = layers.iter().map(|stage| stage.linear.squared_norm()).sum();
+        let norm_bits = squared.log2() / 2.0 + f64::from(MOST_WEIGHT).log2();
+        ProtocolError::refuse_if(norm_bits > MOST_NORM_BITS, "layers whose norm is above 2^33")?;
+        let ciphertexts: usize = layers.iter().map(|stage| stage.linear.inputs.len()).sum();
+        let check_noise = NoiseBound::fresh().multiplied_by_norm(norm_of_masks(ciphertexts, &parameters));
+        let check = PhaseModulus::prime(&parameters, prime, PHASE_BITS, check_noise)?;
+        Ok(Self {
+            low: network.low,
+            bits: network.bits,
+            masks: MASKS,
+            parameters,
+            p,
+            ring,
+            basis,
+            layers,
+            check,
+            check_noise,
+            #[cfg(test)]
+            early_factors: false,
+        })
+    }
+
+    /// A bound on the 2-norm of a mask's coefficients.
+    pub(crate) fn check_norm(&self) -> f64 {
+        norm_of_masks(self.ciphertexts(), &self.parameters)
+    }
+
+    /// Elements of the input.
+    pub(crate) fn inputs(&self) -> usize {
+        self.layers[0].linear.elements()[0]
+    }
+
+    /// Bits of the input.
+    pub(crate) fn input_bits(&self) -> usize {
+        self.inputs() * self.bits as usize
+    }
+
+    /// Input ciphertexts of all layers.
+    pub(crate) fn ciphertexts(&self) -> usize {
+        self.layers.iter().map(|stage| stage.linear.inputs.len()).sum()
+    }
+
+    /// Transfers of a prediction.
+    pub(crate) fn transfers(&self) -> usize {
+        self.input_bits() + self.layers.iter().map(|stage| stage.behind.wires()).sum::<usize>()
+    }
+
+    /// What the bits of a layer's outputs stand for.
+    pub(crate) fn weights_of(&self, layer: &Circuits) -> Vec<u64> {
+        let encoding = layer.encoding();
+        let mut weights: Vec<u64> = (0..encoding.bits).map(|bit| self.p.pow(2, bit as u64)).collect();
+        if let Some(top) = weights.last_mut().filter(|_| encoding.signed) {
+            *top = self.p.neg(*top);
+        }
+        weights
+    }
+
+    /// What the bits of a share stand for.
+    pub(crate) fn powers(&self, bits: usize) -> Vec<u64> {
+        (0..bits).map(|bit| self.p.pow(2, bit as u64)).collect()
+    }
+
+    /// A share in the network's ring.
+    pub(crate) fn share(&self, mut elements: Zeroizing<Vec<u64>>) -> Result<Share> {
+        Ok(Share::new(self.ring, std::mem::take(&mut elements))?)
+    }
+}
+
+fn norm_of_masks(ciphertexts: usize, parameters: &Parameters) -> f64 {
+    f64::from(SIDE_BITS - 1).exp2() * ((ciphertexts * parameters.degree()) as f64).sqrt()
+}
+
+/// The exclusive bound of the sums that circuits read alike modulo a prime of b bits, whether a client commits c or c + p, where both have b bits:
+/// `2p - 3 * 2^(b-1) - 2^(d-1)`, the last term missing if nothing is dropped.
+///
+/// # Errors
+/// [`ProtocolError::Parameters`] if there are none.
+pub fn bound(prime: u64, dropped: u32) -> Result<u64> {
+    let half = 1_u64 << (Ring::Prime(prime).bits() - 1);
+    let rounding = if dropped == 0 { 0 } else { 1 << (dropped - 1) };
+    let bound = (2 * prime).checked_sub(3 * half).and_then(|bound| bound.checked_sub(rounding));
+    bound
+        .filter(|bound| *bound > 0)
+        .ok_or(ProtocolError::Parameters("a prime whose residues have few representatives"))
+}
+
+/// Tweaks of hashes, none of which comes twice in a prediction: conversions take theirs in an order that both parties know.
+pub(crate) struct Tweaks {
+    salt: lanner_primitives::Block,
+    prime: u64,
+    next: u128,
+}
+
+impl Tweaks {
+    pub(crate) fn new(scheme: &Scheme, salt: lanner_primitives::Block) -> Self {
+        Self { salt, prime: scheme.p.value(), next: 0 }
+    }
+
+    /// The conversion of so many labels.
+    pub(crate) fn take(&mut self, labels: usize) -> Result<LabelsToRing> {
+        let conversion = LabelsToRing::new(self.salt, self.prime, self.next)?;
+        self.next += 2 * labels as u128;
+        Ok(conversion)
+    }
+}
+
+/// `lambda`.
+pub(crate) const MASKS: usize = 128;
+/// `log2 H`.
+pub(crate) const SIDE_BITS: u32 = 70;
+/// The largest norm for which what a client learns by being caught is within the claim.
+const MOST_NORM_BITS: f64 = 33.0;
+const MIN_PRIME: u64 = 1 << 19;
+const MAX_PRIME: u64 = 1 << 23;

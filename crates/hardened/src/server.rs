@@ -1,0 +1,639 @@
+//! The server: it has the weights, garbles, and checks.
+
+use std::sync::Arc;
+
+use lanner_bfv::function_privacy::{CoefficientSealing, PhaseSealing};
+use lanner_bfv::halves::{C0, C1};
+use lanner_bfv::{Ciphertext, KeyChallenge, KeyProof, KeyVerifier, LastCoefficient, PublicKey, WideFactor};
+use lanner_gc::{Garbler, OutputDecoding, batches};
+use lanner_ot::CorrelatedSender;
+use lanner_primitives::{Bits, Block, Prg, PrgStream, Seed, parallel};
+use lanner_ring::sample::uniform_below;
+use lanner_step::encoding::{read_bits, read_elements, undecodable, write_bits, write_elements};
+use lanner_step::{GarblingSession, ProtocolError, Result, in_turns, kind};
+use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
+use lanner_yao::labels_to_ring::TERMS;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use crate::LABELS_OF_A_MESSAGE;
+use crate::checks::{
+    EQUATIONS, Each, factors, hash, joined, of_equations, read_seed, read_terms, with_first, write_terms,
+};
+use crate::linear::{Residues, Weights};
+use crate::scheme::{Behind, SIDE_BITS, Scheme, Tweaks};
+
+/// A network as the server runs it, shared by all sessions.
+pub struct Server {
+    pub(crate) scheme: Arc<Scheme>,
+    weights: Vec<Weights>,
+}
+
+/// One-time material of a prediction. It is used up by value and cannot be copied.
+pub struct ServerMaterial {
+    salt: Block,
+    delta: Box<Zeroizing<Block>>,
+    /// What `D_i` of all wires are expanded from.
+    labels: Seed,
+    /// What `V` and `beta` are.
+    masks: Seed,
+    factors: Seed,
+    layers: Vec<Vec<PhaseSealing>>,
+    checks: Vec<CoefficientSealing>,
+    /// `E`, if no committed bit differed from its random choice.
+    expected: Each,
+    /// What a committed bit that differs adds: the input's, then layer by layer.
+    changes: Zeroizing<Vec<Each>>,
+    told: Last,
+}
+
+/// What the client is told after the check.
+enum Last {
+    Decoding(Bits),
+    Scores(Zeroizing<Vec<u64>>),
+}
+
+/// What the server knows of one prediction while it prepares it.
+struct Preparation<'a> {
+    scheme: &'a Scheme,
+    channel: &'a mut dyn Channel,
+    delta: Block,
+    garbling_salt: Block,
+    next_batch: u64,
+    tweaks: Tweaks,
+    labels: PrgStream,
+    next_label: u64,
+    expected: Each,
+    changes: Zeroizing<Vec<Each>>,
+}
+
+impl Server {
+    /// Prepares a network with the weights and biases of its layers.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Length`] or [`ProtocolError::WrongModel`] if they do not fit.
+    pub fn new(scheme: Arc<Scheme>, layers: &[(&[i64], Vec<i64>)]) -> Result<Self> {
+        ProtocolError::check_length("layers", scheme.layers.len(), layers.len())?;
+        let of_layer = |(stage, (weights, bias)): (&crate::scheme::Stage, &(&[i64], Vec<i64>))| {
+            Weights::new(&stage.linear, &scheme.parameters, &scheme.basis, weights, bias)
+        };
+        let weights = scheme.layers.iter().zip(layers).map(of_layer).collect::<Result<_>>()?;
+        Ok(Self { scheme, weights })
+    }
+
+    /// Offline: all that does not depend on the input. The client speaks, too.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] or [`ProtocolError::Ot`] if the client fails a check that no honest one fails; [`ProtocolError::Channel`] if its messages are not the ones due.
+    #[allow(clippy::too_many_lines, reason = "a party's messages, in the diagram's order")]
+    pub fn offline<S: CorrelatedSender>(
+        &self,
+        channel: &mut dyn Channel,
+        session: &mut GarblingSession<S>,
+        rng: &mut Prg,
+    ) -> Result<ServerMaterial> {
+        let scheme = &*self.scheme;
+        let key = receive_key(scheme, channel, rng)?;
+        // C -> S: seeds of c1
+        let seeds = channel.receive(kind::LINEAR_SEEDS, scheme.ciphertexts() * C1::ENCODED_LEN)?;
+        let expand = |seed| Ok::<_, ProtocolError>(C1::from_bytes(seed)?.expand(&scheme.parameters));
+        let announced: Vec<Ciphertext> =
+            parallel::map(seeds.chunks(C1::ENCODED_LEN), expand).into_iter().collect::<Result<_>>()?;
+        // Checked before anything is said that depends on it.
+        let (q, _) = session.transfers(channel, scheme.transfers())?;
+        let (of_input, mut of_layers) = q.split_at(scheme.input_bits());
+
+        let delta = session.cot().delta();
+        let (salt, garbling_salt) = (Block::public(rng), Block::public(rng));
+        // S -> C: salts
+        channel.send(kind::SALTS, &[salt.to_bytes(), garbling_salt.to_bytes()].concat())?;
+        let (labels, masks, seed_of_factors) = (rng.seed(), rng.seed(), rng.seed());
+        let factors = factors(scheme, &seed_of_factors);
+        let (checks, v) = send_checks(scheme, channel, &announced, &key, &masks, &factors, rng)?;
+        let chi = self.draw_chi(rng);
+        let eta = self.multipliers(&v, &chi)?;
+        let mut prepared = Preparation {
+            scheme,
+            channel,
+            delta,
+            garbling_salt,
+            next_batch: 0,
+            tweaks: Tweaks::new(scheme, salt),
+            labels: PrgStream::new(&labels),
+            next_label: 0,
+            expected: joined(
+                scheme,
+                &factors,
+                &checks.iter().map(CoefficientSealing::share).collect::<Vec<_>>(),
+            ),
+            changes: Zeroizing::new(Vec::with_capacity(scheme.transfers())),
+        };
+        // The input's come first.
+        prepared.changes.resize(scheme.input_bits(), [0; EQUATIONS]);
+
+        // The lowest value of each element of the input is the server's share of it.
+        let mut own = Zeroizing::new(vec![scheme.p.reduce_signed(scheme.low); scheme.inputs()]);
+        let mut layers = Vec::with_capacity(scheme.layers.len());
+        let (mut told, mut first) = (None, 0);
+        for (number, (stage, weights)) in scheme.layers.iter().zip(&self.weights).enumerate() {
+            let linear = &stage.linear;
+            let inputs = &announced[first..first + linear.inputs.len()];
+            first += linear.inputs.len();
+            // What is known of the input goes into the share, and never into a ciphertext.
+            let mut share = weights.clear(linear, &scheme.basis, &linear.scatter(&own))?;
+            let mut masks = Zeroizing::new(vec![0; share.len()]);
+            let mut sealings = Vec::with_capacity(linear.outputs.len());
+            for (ahead, places) in weights.ahead(linear, inputs)?.iter().zip(&linear.outputs) {
+                let (second, sealing) =
+                    PhaseSealing::new(&linear.modulus, ahead, &key, linear.noise, places.len(), rng)?;
+                // S -> C: c1 of an answer
+                prepared.channel.send(kind::LINEAR_SECOND_HALF, &second)?;
+                for ((_, element), mask) in places.iter().zip(sealing.shares().iter()) {
+                    masks[*element] = *mask;
+                }
+                sealings.push(sealing);
+            }
+            layers.push(sealings);
+            for ((share, mask), bias) in share.iter_mut().zip(masks.iter()).zip(weights.bias.iter()) {
+                *share = scheme.p.add(scheme.p.add(*share, *mask), *bias);
+            }
+            let (wires, rest) = of_layers.split_at(stage.behind.wires());
+            of_layers = rest;
+            if let Behind::Scores = stage.behind {
+                told = Some(Last::Scores(share));
+                continue;
+            }
+            prepared.commit(&stage.behind, wires, &chi[number], &masks)?;
+            let share = scheme.share(share)?;
+            let (permute, outputs) = prepared.garble(&stage.behind, wires, &share)?;
+            match &stage.behind {
+                Behind::Activation(circuits) => {
+                    own = prepared.convert(circuits, &outputs, &eta[number + 1])?;
+                }
+                _ => told = Some(Last::Decoding(permute)),
+            }
+        }
+        prepared.commit_input(of_input, &eta[0])?;
+        prepared.channel.flush()?;
+        let Preparation { expected, changes, .. } = prepared;
+        Ok(ServerMaterial {
+            salt,
+            delta: Box::new(Zeroizing::new(delta)),
+            labels,
+            masks,
+            factors: seed_of_factors,
+            layers,
+            checks,
+            expected,
+            changes,
+            told: told.ok_or(ProtocolError::Missing("what a client is told"))?,
+        })
+    }
+
+    /// `chi` of each committed value of each layer.
+    fn draw_chi(&self, rng: &mut Prg) -> Vec<[Zeroizing<Vec<u64>>; EQUATIONS]> {
+        let of_layer = |stage: &crate::scheme::Stage| {
+            let count = stage.behind.elements(stage.linear.elements()[1]).len();
+            std::array::from_fn(|_| {
+                let mut chi = Zeroizing::new(vec![0; count]);
+                uniform_below(&self.scheme.p, &mut chi, rng);
+                chi
+            })
+        };
+        self.scheme.layers.iter().map(of_layer).collect()
+    }
+
+    /// `eta = L^T (v - M^T chi)` of each layer.
+    fn multipliers(
+        &self,
+        v: &[Residues; EQUATIONS],
+        chi: &[[Zeroizing<Vec<u64>>; EQUATIONS]],
+    ) -> Result<Vec<[Zeroizing<Vec<u64>>; EQUATIONS]>> {
+        let scheme = &*self.scheme;
+        let mut first = 0;
+        let mut all = Vec::with_capacity(scheme.layers.len());
+        for ((stage, weights), chi) in scheme.layers.iter().zip(&self.weights).zip(chi) {
+            let linear = &stage.linear;
+            let own = first..first + linear.inputs.len();
+            first = own.end;
+            let outputs = linear.elements()[1];
+            let committed = stage.behind.elements(outputs);
+            let of_equation = |k: usize| {
+                let mut sums = Zeroizing::new(vec![0; outputs]);
+                for (element, chi) in committed.iter().zip(chi[k].iter()) {
+                    sums[*element] = scheme.p.add(sums[*element], *chi);
+                }
+                let taken = weights.transposed(linear, &scheme.basis, &sums)?;
+                let mut psi: Residues = Zeroizing::new(v[k][own.clone()].to_vec());
+                for (psi, taken) in psi.iter_mut().zip(taken.iter()) {
+                    psi.iter_mut().zip(taken).for_each(|(psi, taken)| *psi = scheme.p.sub(*psi, *taken));
+                }
+                Ok::<_, ProtocolError>(linear.gather(&scheme.p, &psi))
+            };
+            all.push([of_equation(0)?, of_equation(1)?, of_equation(2)?]);
+        }
+        Ok(all)
+    }
+
+    /// Online: answers a prediction, and tells the client what it is told if its check is what it has to be.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Cheating`] if it is not; [`ProtocolError::Channel`] if the client's messages are not the ones due.
+    #[allow(clippy::too_many_lines, reason = "a party's messages, in the diagram's order")]
+    pub fn online(&self, channel: &mut dyn Channel, material: ServerMaterial) -> Result<()> {
+        let scheme = &*self.scheme;
+        let ServerMaterial {
+            salt,
+            delta,
+            labels,
+            masks,
+            factors,
+            layers,
+            checks,
+            mut expected,
+            changes,
+            told,
+        } = material;
+        let (of_input, mut of_layers) = changes.split_at(scheme.input_bits());
+        // C -> S: bits of x
+        let bits = receive_bits(channel, kind::COMMITTED_BITS, scheme.input_bits())?;
+        add_changes(scheme, &mut expected, &bits, of_input);
+        let (stream, mut next_label) = (PrgStream::new(&labels), 0);
+        let seeds = mask_seeds(scheme, &masks);
+        let mut sums: Vec<LastCoefficient> =
+            (0..scheme.masks).map(|_| LastCoefficient::zero(&scheme.parameters)).collect();
+        let mut checks = Some(checks);
+        let (mut first, last) = (0, scheme.layers.len() - 1);
+        for (number, ((stage, weights), sealings)) in
+            scheme.layers.iter().zip(&self.weights).zip(layers).enumerate()
+        {
+            let linear = &stage.linear;
+            let mut halves = Vec::with_capacity(linear.inputs.len());
+            for _ in 0..linear.inputs.len() {
+                // C -> S: c0
+                let bytes = channel.receive(kind::LINEAR_INPUT, C0::encoded_len(&scheme.parameters))?;
+                halves.push(C0::from_bytes(&scheme.parameters, &bytes)?);
+            }
+            let answers = weights.apply(linear, &halves)?;
+            for ((sealing, answer), wanted) in sealings.into_iter().zip(&answers).zip(&linear.wanted) {
+                // S -> C: c0 of an answer
+                channel.send(kind::LINEAR_OUTPUT, &sealing.seal(answer, wanted)?)?;
+            }
+            #[cfg(test)]
+            if scheme.early_factors && number == 0 {
+                channel.send(kind::CHECK_FACTORS, factors.as_bytes())?;
+            }
+            if number < last {
+                channel.flush()?;
+            }
+            add_products(scheme, &mut sums, &halves, &seeds, first)?;
+            first += halves.len();
+            if number == last {
+                let mut values = Writer::new();
+                for (check, sum) in checks.take().unwrap_or_default().into_iter().zip(&sums) {
+                    values.bytes(&check.seal(sum)?);
+                }
+                // S -> C: coefficient N - 1 of each check, once every c0 is in
+                channel.send(kind::CHECK_VALUES, values.as_bytes())?;
+                channel.flush()?;
+            }
+            let wires = stage.behind.wires();
+            if wires == 0 {
+                continue;
+            }
+            // C -> S: bits of c
+            let bits = receive_bits(channel, kind::MASKED_INPUT, wires)?;
+            let (own, rest) = of_layers.split_at(wires);
+            of_layers = rest;
+            add_changes(scheme, &mut expected, &bits, own);
+            answer(channel, &stream, next_label, **delta, &bits)?;
+            next_label += wires as u64;
+            if number < last {
+                channel.flush()?;
+            }
+        }
+        // S -> C: seed of beta, once every bit is in
+        channel.send(kind::CHECK_FACTORS, factors.as_bytes())?;
+        channel.flush()?;
+        // C -> S: hash of D
+        let mut theirs = [0; 32];
+        channel.receive_into(kind::CHECK_HASH, &mut theirs)?;
+        if !bool::from(theirs.ct_eq(&hash(salt, &expected))) {
+            return Err(ProtocolError::Cheating);
+        }
+        match told {
+            Last::Decoding(permute) => {
+                channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
+            }
+            Last::Scores(share) => {
+                let mut writer = Writer::new();
+                write_elements(scheme.ring, &share, &mut writer);
+                channel.send(kind::REVEAL, writer.as_bytes())?;
+            }
+        }
+        channel.flush()?;
+        Ok(())
+    }
+}
+
+impl ServerMaterial {
+    pub(crate) fn encode(&self, scheme: &Scheme, writer: &mut Writer) {
+        writer.bytes(&self.salt.to_bytes());
+        writer.u128(self.delta.0);
+        for seed in [&self.labels, &self.masks, &self.factors] {
+            writer.bytes(seed.as_bytes());
+        }
+        self.layers.iter().flatten().for_each(|sealing| sealing.encode(writer));
+        self.checks.iter().for_each(|check| check.encode(writer));
+        write_terms(scheme, &[self.expected], writer);
+        write_terms(scheme, &self.changes, writer);
+        match &self.told {
+            Last::Decoding(permute) => write_bits(permute, writer),
+            Last::Scores(share) => write_elements(scheme.ring, share, writer),
+        }
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    pub(crate) fn decode(scheme: &Scheme, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (salt, delta) = (Block::from_bytes(reader.array()?), Block(reader.u128()?));
+        if !delta.lsb() {
+            return Err(DecodeError::Invalid { what: "delta" });
+        }
+        let (labels, masks, factors) = (read_seed(reader)?, read_seed(reader)?, read_seed(reader)?);
+        let mut layers = Vec::with_capacity(scheme.layers.len());
+        for crate::scheme::Stage { linear, .. } in &scheme.layers {
+            let mut sealings = Vec::with_capacity(linear.wanted.len());
+            for wanted in &linear.wanted {
+                let sealing = PhaseSealing::decode(&linear.modulus, linear.noise, wanted.len(), reader);
+                sealings.push(sealing.map_err(undecodable)?);
+            }
+            layers.push(sealings);
+        }
+        let mut checks = Vec::with_capacity(scheme.masks);
+        for _ in 0..scheme.masks {
+            checks.push(CoefficientSealing::decode(&scheme.check, reader).map_err(undecodable)?);
+        }
+        let expected = read_terms(scheme, 1, reader)?[0];
+        let changes = read_terms(scheme, scheme.transfers(), reader)?;
+        let told = match scheme.layers.last() {
+            Some(stage) if matches!(stage.behind, Behind::Scores) => {
+                Last::Scores(read_elements(reader, scheme.ring, stage.linear.elements()[1])?)
+            }
+            last => Last::Decoding(read_bits(reader, last.map_or(0, |stage| stage.behind.output_bits()))?),
+        };
+        let delta = Box::new(Zeroizing::new(delta));
+        Ok(Self { salt, delta, labels, masks, factors, layers, checks, expected, changes, told })
+    }
+}
+
+impl Preparation<'_> {
+    /// Commits the client's bits of a layer's outputs: they are `c = M L y_C - masks`.
+    fn commit(
+        &mut self,
+        behind: &Behind,
+        wires: &[Block],
+        chi: &[Zeroizing<Vec<u64>>; EQUATIONS],
+        masks: &[u64],
+    ) -> Result<()> {
+        let (scheme, p) = (self.scheme, &self.scheme.p);
+        let powers = scheme.powers(scheme.ring.bits() as usize);
+        for (place, element) in behind.elements(masks.len()).into_iter().enumerate() {
+            for (expected, chi) in self.expected.iter_mut().zip(chi) {
+                *expected = p.sub(*expected, p.mul(chi[place], masks[element]));
+            }
+        }
+        let (changes, base) = self.convert_choices(wires, chi, &powers)?;
+        self.changes.extend_from_slice(&changes);
+        self.subtract(&base);
+        Ok(())
+    }
+
+    /// Commits the bits of the input.
+    fn commit_input(&mut self, labels: &[Block], eta: &[Zeroizing<Vec<u64>>; EQUATIONS]) -> Result<()> {
+        let powers = self.scheme.powers(self.scheme.bits as usize);
+        let (changes, base) = self.convert_choices(labels, eta, &powers)?;
+        self.changes[..changes.len()].copy_from_slice(&changes);
+        self.subtract(&base);
+        Ok(())
+    }
+
+    /// Turns the labels of random choices into shares of multiples; returns what a choice that differs from its bit adds to `E`, and the sum of the shares.
+    fn convert_choices(
+        &mut self,
+        labels: &[Block],
+        multipliers: &[Zeroizing<Vec<u64>>; EQUATIONS],
+        powers: &[u64],
+    ) -> Result<(Zeroizing<Vec<Each>>, Each)> {
+        let (scheme, p) = (self.scheme, &self.scheme.p);
+        let values = multipliers[0].len();
+        let multiples = (0..values).flat_map(|value| {
+            powers.iter().map(move |power| std::array::from_fn(|k| p.mul(multipliers[k][value], *power)))
+        });
+        let multiples: Zeroizing<Vec<Each>> = Zeroizing::new(multiples.collect());
+        let (sent, shares) =
+            self.tweaks.take(labels.len())?.garbler(labels, self.delta, &with_first(&multiples))?;
+        let mut writer = Writer::new();
+        write_terms(scheme, &of_equations(&sent), &mut writer);
+        // S -> C: corrections of committed bits
+        self.channel.send(kind::CORRECTIONS, writer.as_bytes())?;
+        let mut base = [0; EQUATIONS];
+        let mut changes = Zeroizing::new(Vec::with_capacity(labels.len()));
+        for (share, multiple) in of_equations(&shares).iter().zip(multiples.iter()) {
+            changes.push(std::array::from_fn(|k| p.sub(p.add(share[k], share[k]), multiple[k])));
+            base = std::array::from_fn(|k| p.add(base[k], share[k]));
+        }
+        Ok((changes, base))
+    }
+
+    fn subtract(&mut self, known: &Each) {
+        self.expected = std::array::from_fn(|k| self.scheme.p.sub(self.expected[k], known[k]));
+    }
+
+    /// Garbles circuits for the server's share; returns the permute bits and zero-labels of their outputs.
+    fn garble(
+        &mut self,
+        behind: &Behind,
+        wires: &[Block],
+        share: &lanner_primitives::Share,
+    ) -> Result<(Bits, Zeroizing<Vec<Block>>)> {
+        let (Some(circuit), instances) = (behind.circuit(), behind.instances()) else {
+            return Err(ProtocolError::Missing("circuits of a layer"));
+        };
+        let mut zero_labels = Zeroizing::new(vec![Block::ZERO; wires.len()]);
+        self.labels.fill_at(self.next_label, &mut zero_labels);
+        self.next_label += wires.len() as u64;
+        zero_labels.iter_mut().zip(wires).for_each(|(label, q)| *label ^= *q);
+        let mut outputs = Zeroizing::new(vec![Block::ZERO; behind.output_bits()]);
+        let known = behind.garbler_bits(share)?;
+        let mut garbler = Garbler::new(circuit, self.delta, self.garbling_salt, self.next_batch)?;
+        self.next_batch += batches(instances);
+        let channel = &mut *self.channel;
+        // S -> C: tables
+        let mut send = |chunk: &[u8]| Ok::<_, ProtocolError>(channel.send(kind::TABLES, chunk)?);
+        let permute = garbler.garble_with_labels(instances, &zero_labels, &known, &mut outputs, &mut send)?;
+        Ok((permute, outputs))
+    }
+
+    /// Turns labels of outputs into shares of the values and of their multiples by `eta`; returns the server's of the values.
+    fn convert(
+        &mut self,
+        circuits: &lanner_yao::Layer,
+        outputs: &[Block],
+        eta: &[Zeroizing<Vec<u64>>; EQUATIONS],
+    ) -> Result<Zeroizing<Vec<u64>>> {
+        let (scheme, p) = (self.scheme, &self.scheme.p);
+        let weights = scheme.weights_of(circuits);
+        let multiples = (0..eta[0].len()).flat_map(|value| {
+            weights.iter().map(move |weight| {
+                let [a, b, c] = [0, 1, 2].map(|k: usize| p.mul(eta[k][value], *weight));
+                [*weight, a, b, c]
+            })
+        });
+        let multiples: Zeroizing<Vec<[u64; TERMS]>> = Zeroizing::new(multiples.collect());
+        let (sent, shares) = self.tweaks.take(outputs.len())?.garbler(outputs, self.delta, &multiples)?;
+        let mut writer = Writer::new();
+        write_terms(scheme, &sent, &mut writer);
+        // S -> C: corrections of outputs
+        self.channel.send(kind::CORRECTIONS, writer.as_bytes())?;
+        let mut known = [0; EQUATIONS];
+        let mut own = Zeroizing::new(Vec::with_capacity(eta[0].len()));
+        for (value, bits) in shares.chunks_exact(weights.len()).enumerate() {
+            let share = bits.iter().fold(0, |sum, terms| p.add(sum, terms[0]));
+            for (k, known) in known.iter_mut().enumerate() {
+                let of_bits = bits.iter().fold(0, |sum, terms| p.add(sum, terms[k + 1]));
+                *known = p.add(*known, p.sub(of_bits, p.mul(eta[k][value], share)));
+            }
+            own.push(share);
+        }
+        self.subtract(&known);
+        Ok(own)
+    }
+}
+
+/// A key that the client proves.
+fn receive_key(scheme: &Scheme, channel: &mut dyn Channel, rng: &mut Prg) -> Result<PublicKey> {
+    let parameters = &scheme.parameters;
+    let half = rng.seed();
+    // S -> C: seed of a
+    channel.send(kind::KEY_HALF, half.as_bytes())?;
+    channel.flush()?;
+    // C -> S: b, commitments
+    let announced = channel.receive(kind::KEY_COMMITMENTS, KeyProof::announced_len(parameters))?;
+    let verifier = KeyVerifier::read(parameters, &half, &announced)?;
+    let challenge = KeyChallenge::draw(rng);
+    // S -> C: which to open
+    channel.send(kind::KEY_CHALLENGE, &challenge.to_bytes())?;
+    channel.flush()?;
+    // C -> S: openings
+    let answer = channel.receive(kind::KEY_ANSWER, KeyProof::answer_len(parameters))?;
+    Ok(verifier.finish(&challenge, &answer)?)
+}
+
+/// The seeds of all masks, ciphertext by ciphertext in each.
+fn mask_seeds(scheme: &Scheme, masks: &Seed) -> Vec<Seed> {
+    let mut random = Prg::new(masks.clone());
+    (0..scheme.masks * scheme.ciphertexts()).map(|_| random.seed()).collect()
+}
+
+/// The second halves of all checks; returns what is kept of them, and what multiplies each coefficient of the ciphertexts in each equation.
+fn send_checks(
+    scheme: &Scheme,
+    channel: &mut dyn Channel,
+    announced: &[Ciphertext],
+    key: &PublicKey,
+    masks: &Seed,
+    factors: &[Zeroizing<Vec<u64>>; EQUATIONS],
+    rng: &mut Prg,
+) -> Result<(Vec<CoefficientSealing>, [Residues; EQUATIONS])> {
+    let (p, degree) = (&scheme.p, scheme.parameters.degree());
+    let seeds = mask_seeds(scheme, masks);
+    let mut v: [Residues; EQUATIONS] =
+        std::array::from_fn(|_| Zeroizing::new(vec![vec![0; degree]; announced.len()]));
+    let mut checks = Vec::with_capacity(scheme.masks);
+    for numbers in in_turns(scheme.masks) {
+        let own = parallel::seeds(numbers.len(), rng);
+        let made = parallel::map(numbers.clone().zip(own.iter()), |(number, own)| {
+            let (mut prepared, mut reversed) = (Vec::new(), Vec::new());
+            for seed in &seeds[number * announced.len()..(number + 1) * announced.len()] {
+                let mask = WideFactor::draw(&scheme.parameters, SIDE_BITS, &mut Prg::new(seed.clone()))?;
+                prepared.push(mask.prepared(&scheme.parameters));
+                reversed.push(mask.reversed(p));
+            }
+            let norm = scheme.check_norm();
+            let sum = Ciphertext::inner_product_ahead(announced, &prepared, norm)?;
+            let rng = &mut Prg::new(own.clone());
+            let sealed = CoefficientSealing::new(&scheme.check, &sum, key, scheme.check_noise, rng)?;
+            Ok::<_, ProtocolError>((sealed, reversed))
+        });
+        for (number, made) in numbers.zip(made) {
+            let ((second, sealing), reversed) = made?;
+            // S -> C: c1 of a check
+            channel.send(kind::CHECK_SECOND_HALF, &second)?;
+            for (v, factors) in v.iter_mut().zip(factors) {
+                let factor = p.shoup(factors[number]);
+                for (v, reversed) in v.iter_mut().zip(&reversed) {
+                    let terms = v.iter_mut().zip(reversed.iter());
+                    terms.for_each(|(v, mask)| *v = p.add(*v, p.mul_shoup(*mask, factor)));
+                }
+            }
+            checks.push(sealing);
+        }
+    }
+    Ok((checks, v))
+}
+
+/// Adds the products of a layer's first halves to each check's sum; their ciphertexts are numbered from `first` on.
+fn add_products(
+    scheme: &Scheme,
+    sums: &mut [LastCoefficient],
+    halves: &[C0],
+    seeds: &[Seed],
+    first: usize,
+) -> Result<()> {
+    let halves = parallel::map(halves, C0::coefficients);
+    let each = scheme.ciphertexts();
+    let added = parallel::map(sums.iter_mut().enumerate(), |(number, sum)| {
+        for (half, seed) in halves.iter().zip(&seeds[number * each + first..]) {
+            let mask = WideFactor::draw(&scheme.parameters, SIDE_BITS, &mut Prg::new(seed.clone()))?;
+            sum.add_product(half, &mask)?;
+        }
+        Ok(())
+    });
+    added.into_iter().collect()
+}
+
+/// Answers committed bits with labels.
+fn answer(
+    channel: &mut dyn Channel,
+    stream: &PrgStream,
+    first: u64,
+    delta: Block,
+    bits: &Bits,
+) -> Result<()> {
+    let mut bits = bits.iter();
+    let mut labels = Zeroizing::new(Vec::new());
+    let mut at = first;
+    while bits.len() > 0 {
+        labels.resize(LABELS_OF_A_MESSAGE.min(bits.len()), Block::ZERO);
+        stream.fill_at(at, &mut labels);
+        at += labels.len() as u64;
+        for (label, bit) in labels.iter_mut().zip(&mut bits) {
+            *label ^= delta & Block::mask(bit);
+        }
+        // S -> C: D xor d Delta
+        channel.send(kind::INPUT_LABELS, Block::slice_as_bytes(&labels))?;
+    }
+    Ok(())
+}
+
+fn add_changes(scheme: &Scheme, expected: &mut Each, bits: &Bits, changes: &[Each]) {
+    // Which bits differ is what the client has sent.
+    for (_, change) in bits.iter().zip(changes).filter(|(bit, _)| *bit) {
+        *expected = std::array::from_fn(|k| scheme.p.add(expected[k], change[k]));
+    }
+}
+
+fn receive_bits(channel: &mut dyn Channel, kind: lanner_wire::Kind, count: usize) -> Result<Bits> {
+    let bytes = channel.receive(kind, Bits::byte_len(count))?;
+    Bits::from_bytes(count, &bytes).map_err(|_| ChannelError::Malformed { what: "bits" }.into())
+}
