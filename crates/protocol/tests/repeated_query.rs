@@ -9,7 +9,7 @@ use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Ring, Share, parallel};
-use lanner_step::{Client, Convolution, Function, Party, Server, Sets, Step, Transfers, Windows};
+use lanner_step::{Answering, Client, Convolution, Function, Party, Server, Sets, Step, Transfers, Windows};
 use lanner_transfers::{Layer, Rounding};
 
 use crate::common::{Party as End, inputs, keys_alone, rng, run, share, signed, unknown};
@@ -90,8 +90,8 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
         |end| {
             let [first, last] = schemes();
             let layers = [
-                ServerLayer::new(first, &weights.first, &weights.bias).unwrap(),
-                ServerLayer::new(last, &weights.last, &[0; SCORES]).unwrap(),
+                Answering(ServerLayer::new(first, &weights.first, &weights.bias).unwrap()),
+                Answering(ServerLayer::new(last, &weights.last, &[0; SCORES]).unwrap()),
             ];
             let mut server = Server::set_up(end, &set_up, rng(2)).unwrap();
             let mut transfers =

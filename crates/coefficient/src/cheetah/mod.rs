@@ -34,7 +34,7 @@ mod step;
 
 pub use client::{ClientLayer, ClientMaterial, ClientRequest};
 pub(crate) use client::{coefficients, scattered};
-pub(crate) use input::{InputForm, Prepared};
+pub(crate) use input::{InputForm, Prepared, announce};
 pub(crate) use packing::Place;
 pub use packing::{AnswerForm, Packing, search_steps};
 pub use price::of_bytes as price_of_bytes;
