@@ -64,7 +64,7 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
     let (sets, ring) = (Sets::new().unwrap(), Ring::Pow2(RING));
     let set_up = keys_alone(ParameterSet::A1, []);
     let schemes = || [scheme(1, HIDDEN, &sets), scheme(HIDDEN, SCORES, &sets)];
-    let function = Function { relu: true, slope: None, high: None, shift: DROPPED };
+    let function = Function { relu: true, shift: DROPPED, ..Function::IDENTITY };
     let activation = Layer::activation(function, &Windows::each(HIDDEN), RING, RING, rounding).unwrap();
     let (client, server) = run(
         &mut End::pair(),

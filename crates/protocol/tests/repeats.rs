@@ -71,7 +71,7 @@ impl Network {
         let rest: i64 = weights.iter().zip(INPUT).map(|(w, x)| w * x).sum();
         let row = [&weights[..], &[hidden - rest]].concat();
         let guard = accuracy.guard();
-        let function = Function { relu: true, slope: None, high: None, shift: DROPPED + guard };
+        let function = Function { relu: true, shift: DROPPED + guard, ..Function::IDENTITY };
         let windows = Windows::each(REPEATS);
         Self {
             set,

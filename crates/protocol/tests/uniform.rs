@@ -110,7 +110,7 @@ fn an_encrypted_share_is_uniform_to_the_server() {
 
 /// What the client sends in an activation layer, and the shares of its output.
 fn activation(secret: i64, server: impl Fn(&mut Prg) -> Share) -> (Party, Share, Share) {
-    let function = Function { relu: true, slope: None, high: None, shift: 7 };
+    let function = Function { relu: true, shift: 7, ..Function::IDENTITY };
     let layer = Layer::new(function, &Windows::each(COUNT), Ring::Prime(P), Ring::Prime(P)).unwrap();
     let server = server(&mut rng(5));
     let client = common::split(Ring::Prime(P), &vec![secret; COUNT], &server);
