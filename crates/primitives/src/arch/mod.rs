@@ -5,10 +5,14 @@
 #![allow(unsafe_code)]
 // The portable kernels are inlined into wrappers that enable vector instructions; without it those would not apply.
 #![allow(clippy::inline_always)]
+// The instructions of a set of registers are all of one module's.
+#![allow(clippy::wildcard_imports)]
 // Tables of functions.
 #![allow(clippy::type_complexity)]
 
+mod generic;
 mod portable;
+mod registers;
 mod table;
 mod wide;
 #[cfg(target_arch = "x86_64")]
@@ -28,6 +32,15 @@ pub(crate) fn kernels() -> &'static Kernels {
 /// A key for the cipher of this machine that takes many blocks at a time, if there is one.
 pub(crate) fn wide_cipher(key: &[u8; 16]) -> Option<WideCipher> {
     kernels().cipher.map(|kernels| WideCipher::new(kernels, key))
+}
+
+/// A key for every such cipher.
+#[cfg(test)]
+pub(crate) fn every_wide_cipher(key: [u8; 16]) -> impl Iterator<Item = WideCipher> {
+    available()
+        .into_iter()
+        .filter_map(|table| table.cipher)
+        .map(move |kernels| WideCipher::new(kernels, &key))
 }
 
 /// Every table of this machine, the slowest first.
