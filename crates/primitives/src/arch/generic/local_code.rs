@@ -31,10 +31,14 @@ pub(in crate::arch) fn add_local<S: Registers, const COLUMNS: usize, const REGIS
         for (out, places) in
             out.iter_mut().zip(bytemuck::cast_slice::<_, u32>(&places.0).as_chunks::<ONES>().0)
         {
+            // In a register: not every sum is written.
+            let mut sum = set.load(std::slice::from_ref(out));
             for place in places {
                 // SAFETY: of `count` blocks, every place is where one begins.
-                *out ^= unsafe { *input.as_ptr().byte_add(*place as usize) };
+                let named = unsafe { &*input.as_ptr().byte_add(*place as usize) };
+                sum = set.xor(sum, set.load(std::slice::from_ref(named)));
             }
+            set.store(std::slice::from_mut(out), sum);
         }
         std::mem::swap(&mut places, &mut next);
     }
@@ -59,8 +63,8 @@ impl<S: Registers> Names<S> {
     #[inline(always)]
     fn next<const REGISTERS: usize>(&mut self, set: S, places: &mut Places) {
         let words = rounds::<S, REGISTERS>(set, &self.keys, self.next.take(set));
-        for (words, places) in words.into_iter().zip(places.0.chunks_mut(S::LANES)) {
-            set.store(places, set.byte_places(words, self.count));
+        for (words, places) in words.iter().zip(places.0.chunks_exact_mut(S::LANES)) {
+            set.store(places, set.byte_places(*words, self.count));
         }
     }
 }
