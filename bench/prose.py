@@ -235,6 +235,12 @@ those for CIFAR-100. "Theirs / ours" above 1 means that ours takes less.
 [SPU]: https://github.com/secretflow/spu
 """
 
+ELSEWHERE = """## On another machine
+
+What the machine above has not measured. Compare times with those of this section alone: bytes and rounds are the same
+on every machine.
+"""
+
 VERSIONS = """## Beside an older build
 
 The build of commit {before} and this one, {now}, by turns on one machine: `make bench-against BEFORE=FOLDER`, where
