@@ -10,8 +10,13 @@
 // Tables of functions.
 #![allow(clippy::type_complexity)]
 
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+#[macro_use]
 mod generic;
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod portable;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod registers;
 mod table;
 mod wide;
@@ -46,6 +51,8 @@ pub(crate) fn every_wide_cipher(key: [u8; 16]) -> impl Iterator<Item = WideCiphe
 /// Every table of this machine, the slowest first.
 fn available() -> Vec<Kernels> {
     let tables = vec![portable::KERNELS];
+    #[cfg(target_arch = "aarch64")]
+    let tables = aarch64::available(tables);
     #[cfg(target_arch = "x86_64")]
     let tables = x86_64::available(tables);
     tables
@@ -55,6 +62,8 @@ fn available() -> Vec<Kernels> {
 #[must_use]
 pub fn features() -> Vec<(&'static str, bool)> {
     let features = std::iter::empty();
+    #[cfg(target_arch = "aarch64")]
+    let features = features.chain(aarch64::features());
     #[cfg(target_arch = "x86_64")]
     let features = features.chain(x86_64::features());
     features.collect()

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{OTHER_HIGH, SWAP};
+use super::shuffles::{OTHER_HIGH, SWAP};
 use crate::Block;
 use crate::arch::registers::Registers;
 
