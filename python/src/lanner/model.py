@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -307,6 +307,12 @@ class Model:
 
     def _batch(self, x: Given) -> NDArray[np.float32]:
         return batch_of(x, self.manifest.input)
+
+    def __reduce__(self) -> NoReturn:
+        raise MisuseError(
+            "a model is not pickled: its weights would go wherever the pickle goes",
+            fix="save it with `Model.save`, and load the file with `lanner.load` there",
+        )
 
     def __repr__(self) -> str:
         entry = self.manifest
