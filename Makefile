@@ -38,7 +38,7 @@ PYTHON_FOLDERS := $(wildcard python bench models tools examples deploy)
 
 # All default members at once, the native module, too, which has no tests of its own: so all are built with the same features.
 CRATES := --locked --features lanner-py/extension-module
-CARGO_TEST := $(CARGO) test $(CRATES) --lib --tests
+CARGO_TEST := $(CARGO) test $(CRATES) --tests
 CARGO_DOCTEST := $(CARGO) test $(CRATES) --doc
 EXAMPLE := $(CARGO) run --release --locked --quiet --example
 PYTEST := $(BIN)/python -m pytest --quiet

@@ -1,12 +1,14 @@
 """Puts the parts of a run together and writes the page.
 
-python -m bench.collect [PART...] [--keep] [--peers FILE] [--versions FILE] --json FILE.json --page FILE.md
+python -m bench.collect [PART...] [--keep] [--elsewhere PART...] [--peers FILE] [--versions FILE]
+    --json FILE.json --page FILE.md
 
 A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``. FILE is
 what tools/peers/compare.py saved, or tools/against.py; the page is docs/benchmarks.md, with docs/benchmarks.json
 beside it. What is not given stays as the JSON document has it already, and so do its ``notes``: sentences that somebody
 wrote into it about figures of an older build, which a run of all parts leaves out. With --keep the rows and lines that
-the parts do not measure stay too, and the notes.
+the parts do not measure stay too, and the notes. The parts of --elsewhere are of another machine: they have a section
+of their own, in place of what it said of that machine.
 """
 
 from __future__ import annotations
@@ -78,6 +80,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench.collect", description="Write the page of a run.")
     parser.add_argument("parts", nargs="*", type=Path, metavar="PART")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--elsewhere", nargs="+", type=Path, default=(), metavar="PART")
     parser.add_argument("--peers", type=Path, metavar="FILE")
     parser.add_argument("--versions", type=Path, metavar="FILE")
     parser.add_argument("--json", required=True, type=Path, metavar="FILE")
@@ -92,6 +95,11 @@ def main(arguments: Sequence[str]) -> int:
         peers = json.loads(options.peers.read_text(encoding="utf-8"))
         document["peers"], failed = merge(document["peers"], peers), failed or bool(peers["failures"])
     document["versions"] = kept.get("versions")
+    document["elsewhere"] = kept.get("elsewhere") or []
+    if options.elsewhere:
+        again = collect(options.elsewhere)
+        others = [other for other in document["elsewhere"] if other["machine"] != again["machine"]]
+        document["elsewhere"], failed = [*others, again], failed or bool(again["failures"])
     if options.versions is not None:
         document["versions"] = json.loads(options.versions.read_text(encoding="utf-8"))
     options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

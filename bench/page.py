@@ -15,6 +15,7 @@ from bench.prose import (
     ACCURACY,
     ACTIVATIONS,
     COUNTS,
+    ELSEWHERE,
     HOW,
     IMAGENET,
     INTRODUCTION,
@@ -82,6 +83,8 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
             yield limits
         yield KERNELS
         yield kernels_table(lines)
+    for other in document.get("elsewhere", []):
+        yield from _elsewhere(other)
     # A document that was written before there were comparisons has none.
     if document.get("peers") is not None:
         yield PEERS
@@ -93,6 +96,15 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
         yield _described(versions["machine"], [row["load"] for row in versions["rows"]], "")
         yield versions_table(versions["rows"])
     yield LIMITS
+
+
+def _elsewhere(document: dict[str, Any]) -> Iterator[str]:
+    yield ELSEWHERE
+    yield _described(document["machine"], document["loads"], "")
+    yield _commands(document)
+    yield _failures(document["failures"])
+    for mode in MODES:
+        yield from _mode([row for row in document["rows"] if row["mode"] == mode], WORDS.get(mode, Words()))
 
 
 def _mode(rows: Rows, words: Words) -> Iterator[str]:
@@ -138,12 +150,15 @@ def _lookups(rows: Rows, document: dict[str, Any]) -> Iterator[str]:
 
 def _machine(document: dict[str, Any]) -> str:
     text = _described(document["machine"], document["loads"], ", and the relay of the emulated networks too")
-    commands = "\n".join(f"    {command}" for command in document["commands"])
     origin = (
         "`make bench` runs everything and writes this page. This one is of these commands, and of the Rust\n"
         "examples of kernels where their sections follow:"
     )
-    return f"{text}\n{origin}\n\n{commands}\n"
+    return f"{text}\n{origin}\n\n{_commands(document)}"
+
+
+def _commands(document: dict[str, Any]) -> str:
+    return "\n".join(f"    {command}" for command in document["commands"]) + "\n"
 
 
 def _described(machine: dict[str, Any], loads: Sequence[float], also: str) -> str:

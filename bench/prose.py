@@ -64,7 +64,10 @@ TREES = """### Trees
 
 Ensembles with drawn questions and leaves, on rows of any numbers, which have 24 bits: 100 trees of depth 6 on 30
 columns, 50 trees of depth 5 on 30 columns and two scores, and 500 trees of 31 leaves for each of five classes on 100
-columns, as LightGBM grows them. Columns of few decimals take less.
+columns, as LightGBM grows them. Columns of few decimals take less. Of 1,000 rows that were asked for together, the
+figures are those of one. SecretFlow-SPU 0.9.5, which has complete trees alone, took 0.25 s and 2.46 MB for the first
+and 0.14 s and 1.94 MB for the second on another machine, both parties on two cores; Concrete ML, which rounds to few
+bits and sends one ciphertext each way, 49.7 s for the second there, and 3.5 s for its keys of 77 MB.
 """
 
 RECURRENT = """### Recurrent networks
@@ -233,6 +236,12 @@ those for CIFAR-100. "Theirs / ours" above 1 means that ours takes less.
 - **Messages** are sends of the client; of ours those that a wait follows.
 
 [SPU]: https://github.com/secretflow/spu
+"""
+
+ELSEWHERE = """## On another machine
+
+What the machine above has not measured. Compare times with those of this section alone: bytes and rounds are the same
+on every machine.
 """
 
 VERSIONS = """## Beside an older build

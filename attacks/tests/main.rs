@@ -7,6 +7,7 @@ mod live_client;
 mod live_messages;
 mod live_server;
 mod manifests;
+mod memory;
 mod messages;
 mod model_files;
 mod requests;

@@ -2,8 +2,6 @@
 //!
 //! One test, in a process of its own, since it is the memory of the whole process that is measured.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +17,7 @@ use lanner_attacks::session::{Conversation, Victim};
 use lanner_net::{Limits, TcpChannel};
 use lanner_primitives::Prg;
 use lanner_session::handshake::{Greeting, ModelRequest, WIRE_VERSION, answer};
+use lanner_testkit::alone;
 use lanner_wire::Channel;
 
 /// Peers at once.
@@ -30,24 +29,26 @@ const BOUND: u64 = 48 << 20;
 
 #[test]
 fn peers_that_send_and_do_not_read_cost_little() {
-    guard::start();
-    let subject = circuits();
-    // Whatever is allocated once is there before anything is measured.
-    let target = Target::plaintext(&[&subject], 3.0);
-    target.check_serving(&subject);
-    let cost = [
-        ("before the handshake, all at once", growth(|| flood(|| strangers(&target, Duration::ZERO)))),
-        ("before the handshake, by and by", growth(|| flood(|| strangers(&target, PAUSE)))),
-        ("after the handshake", growth(|| flood(|| guests(&target, &subject)))),
-        ("a client of such a server", growth(|| flooded_clients(&subject))),
-    ];
-    for (what, bytes) in cost {
-        println!("{what}: {} KiB", bytes >> 10);
-    }
-    for (what, bytes) in cost {
-        assert!(bytes < BOUND, "{what}: {PEERS} peers cost {} MiB", bytes >> 20);
-    }
-    target.check_serving(&subject);
+    alone(|| {
+        guard::start();
+        let subject = circuits();
+        // Whatever is allocated once is there before anything is measured.
+        let target = Target::plaintext(&[&subject], 3.0);
+        target.check_serving(&subject);
+        let cost = [
+            ("before the handshake, all at once", growth(|| flood(|| strangers(&target, Duration::ZERO)))),
+            ("before the handshake, by and by", growth(|| flood(|| strangers(&target, PAUSE)))),
+            ("after the handshake", growth(|| flood(|| guests(&target, &subject)))),
+            ("a client of such a server", growth(|| flooded_clients(&subject))),
+        ];
+        for (what, bytes) in cost {
+            println!("{what}: {} KiB", bytes >> 10);
+        }
+        for (what, bytes) in cost {
+            assert!(bytes < BOUND, "{what}: {PEERS} peers cost {} MiB", bytes >> 20);
+        }
+        target.check_serving(&subject);
+    });
 }
 
 /// By how many bytes the process grows, at most, while something runs.

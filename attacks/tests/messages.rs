@@ -237,7 +237,7 @@ fn either_party_of_silent_transfers_refuses_or_goes_on() {
 /// A maximum of windows with its bounds and rescaling, squares, and a function by a lookup of lines and one of factors.
 fn comparisons(runs: usize) -> [Conversation; 3] {
     let windows = Windows { channels: 1, image: [2, 3], kernel: [2, 2], strides: [1, 1], pads: [0; 4] };
-    let function = Function { relu: true, slope: None, high: Some(100), shift: 5 };
+    let function = Function { relu: true, high: Some(100), shift: 5, ..Function::IDENTITY };
     let activation = Layer::activation(function, &windows, 20, 13, Rounding::Exact).unwrap();
     let factors = Some(Factors { values: vec![3, -5], shift: 1 });
     let polynomials = vec![vec![90, 7], vec![-31, 2]];

@@ -332,6 +332,30 @@ def comparison(*names: str, failed: Sequence[str] = (), cores: int = 2) -> dict[
     return {"machine": {**document()["machine"], "cores": cores}, "rows": rows, "failures": failures}
 
 
+def test_another_machine_has_a_section_that_later_pages_keep(tmp_path: Path) -> None:
+    outputs = ("--json", str(tmp_path / "all.json"), "--page", str(tmp_path / "page.md"))
+    other = document(*phases("trees_forest_50x5", "trees"), load=0.9)
+    other["machine"]["processor"] = "Another CPU"
+    here, there = map(str, write(tmp_path, document(*phases("mnist_d", "networks")), other))
+    assert main([here, *outputs]) == 0
+    assert "another machine" not in (tmp_path / "page.md").read_text()
+    assert main(["--elsewhere", there, *outputs]) == 0
+    text = (tmp_path / "page.md").read_text()
+    before, after = text.split("## On another machine")
+    assert line_of(before, "mnist_d", "trained")
+    assert "Another CPU" not in before
+    assert "not quiet" not in before
+    assert line_of(after, "trees_forest_50x5")
+    assert "Machine: Another CPU" in after
+    assert "not quiet" in after
+    assert main([here, *outputs]) == 0
+    assert (tmp_path / "page.md").read_text() == text
+    # Measured again, it takes the place of what was there.
+    write(tmp_path, document(), {**other, "rows": phases("trees_xgboost_100x6", "trees")})
+    assert main(["--elsewhere", there, *outputs]) == 0
+    assert "trees_forest" not in (tmp_path / "page.md").read_text()
+
+
 def test_a_comparison_is_a_section_that_later_pages_keep(tmp_path: Path) -> None:
     outputs = ("--json", str(tmp_path / "all.json"), "--page", str(tmp_path / "page.md"))
     (part,) = map(str, write(tmp_path, document(*phases("mnist_d", "networks"))))

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Transfers, transfer_sets};
-use lanner_tabula::{Activation, Keyed, Rounding, Shape, Table, TableLookup};
+use lanner_tabula::{Activation, Keyed, Maker, Rounding, Shape, Table, TableLookup};
 use lanner_transfers::blocks::{Driver, Lanes, Program, carry};
 use lanner_transfers::{Layer, Polynomials};
 use queue::{Failure, Queue, both, median};
@@ -171,13 +171,15 @@ fn measure(
             let salt = lanner_primitives::Block(repeat as u128);
             let (result, start) = match variant {
                 Variant::Relu(layer) => {
-                    let material = layer.prepare(channel, &mut source, salt, rng)?;
+                    let material =
+                        layer.prepare(&mut Maker { channel, transfers: &mut source, rng }, salt)?;
                     times[0].push(start.elapsed().as_secs_f64() * 1e6);
                     let start = Instant::now();
                     (layer.online(channel, party, material, &share)?, start)
                 }
                 Variant::Table(layer) => {
-                    let material = layer.prepare(channel, &mut source, salt, rng)?;
+                    let material =
+                        layer.prepare(&mut Maker { channel, transfers: &mut source, rng }, salt)?;
                     times[0].push(start.elapsed().as_secs_f64() * 1e6);
                     let start = Instant::now();
                     (layer.online(channel, party, material, &share)?, start)

@@ -65,5 +65,6 @@ def test_picture_without_a_crate_is_named(tmp_path: Path) -> None:
         folder = tmp_path / "crates" / crate
         folder.mkdir(parents=True)
         (folder / "Cargo.toml").touch()
-    (tmp_path / "README.md").write_text("```\n leaves   bfv\n ground   ring\n```\n")
-    assert [*links.undrawn_crates(tmp_path)] == ["README.md: the picture of the layers lacks `wire`"]
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "architecture.md").write_text("```\n leaves   bfv\n ground   ring\n```\n")
+    assert [*links.undrawn_crates(tmp_path)] == ["docs/architecture.md: the picture of the layers lacks `wire`"]

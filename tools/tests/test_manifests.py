@@ -33,6 +33,16 @@ def test_crate_names_no_address(manifest: Path) -> None:
     assert not ADDRESSES & set(package)
 
 
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_crate_whose_library_is_not_tested_has_no_tests_in_it(manifest: Path) -> None:
+    """Each library with tests is linked once more for them; one without says so, and its tests would not run."""
+    content = tomllib.loads(manifest.read_text(encoding="utf-8"))
+    if content.get("lib", {}).get("test", True):
+        return
+    sources = manifest.parent.glob("src/**/*.rs")
+    assert not [path for path in sources if re.search(r"#\[(cfg\()?test\b", path.read_text(encoding="utf-8"))]
+
+
 def test_python_package_and_citation_name_no_address() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert not ADDRESSES & set(project)

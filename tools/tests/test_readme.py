@@ -65,7 +65,7 @@ def test_compile_commands_run(folder: Path, command: str) -> None:
     assert (folder / words[words.index("-o") + 1]).exists()
 
 
-def test_pictures_of_the_second_example_give_what_is_shown(folder: Path) -> None:
+def test_the_picture_gives_what_is_shown(folder: Path) -> None:
     (picture,) = re.findall(r"^\.venv/bin/lanner predict \S+ (\S+\.png)", README, re.MULTILINE)
     ((shown, probability),) = re.findall(rf"^{re.escape(picture)} +0 +\d+ +(\w+) +([.\d]+)", README, re.MULTILINE)
     description = lanner.ImageDescription.read(folder / "examples" / "pneumonia" / "image.toml")
@@ -76,14 +76,14 @@ def test_pictures_of_the_second_example_give_what_is_shown(folder: Path) -> None
     assert abs(float(model.predict_probability(x)[0]) - float(probability)) <= 0.01
 
 
-def test_second_example_runs_and_errs_as_told(folder: Path) -> None:
-    """The secure labels and probabilities that the program prints, and the two that the text tells of."""
+def test_the_example_runs_and_errs_as_described(folder: Path) -> None:
+    """The secure labels and probabilities that the program prints, and the two wrong ones that the text names."""
     program = [sys.executable, "examples/pneumonia.py"]
     run = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True, timeout=120)
     told = dict(re.findall(r"^(\S+): (\w+, [.\d]+)$", run.stdout, re.MULTILINE))
     assert len(told) == 10
     answers = [(name, *answer.split(", ")) for name, answer in told.items()]
     wrong = sorted(float(probability) for name, label, probability in answers if not name.startswith(label))
-    (shown,) = re.findall(r"with probabilities of ([.\d]+) and ([.\d]+)", README)
+    (shown,) = re.findall(r"with\s+probabilities of ([.\d]+) and ([.\d]+)", README)
     # The last digit may be off by one.
     assert wrong == pytest.approx(sorted(map(float, shown)), abs=0.011)

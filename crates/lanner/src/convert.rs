@@ -280,7 +280,7 @@ impl From<NetError> for Error {
             NetError::HandshakeTimedOut { .. } | NetError::HandshakeClosed => {
                 "check that the address is a lanner server's".into()
             }
-            NetError::State { fix, .. } => fix.into(),
+            NetError::Identity { fix, .. } | NetError::State { fix, .. } => fix.into(),
             _ => "".into(),
         };
         Self::new(kind, error.to_string()).fix(fix)

@@ -290,7 +290,8 @@ impl CompileOptions {
             demanded: !self.allow_imprecise,
             told: match policy {
                 // Labels, their order and their probabilities are the same whatever is added to all scores.
-                Policy::Label | Policy::TopK { .. } | Policy::Probability { .. } => Told::Order,
+                Policy::Label | Policy::TopK { .. } => Told::Order,
+                Policy::Probability { .. } => Told::Probability,
                 Policy::Labels => Told::Signs,
                 Policy::Logits => Told::Scores,
                 Policy::Value => Told::Values,

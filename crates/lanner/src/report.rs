@@ -36,7 +36,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "lookups": precision::lookups(&manifest.plan, network),
         "values": network.values(),
         "unproved": network.unproved().map(|value| value.name.as_str()).collect::<Vec<_>>(),
-        "calibration": {"samples_set_aside": network.set_aside(), "inputs_made": network.made()},
+        "calibration": {"samples_set_aside": network.set_aside(), "inputs_made": network.made(), "inputs_given_up": network.given_up()},
         "steps": steps.collect::<Vec<_>>(),
         "memory": memory_of(&built.memory()?, built.shared_bytes(&manifest.plan, network)?),
         "parameters": keys.collect::<Vec<_>>(),

@@ -2,6 +2,8 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod equalised;
+#[cfg(unix)]
+mod forked;
 mod functions;
 mod kernel_times;
 mod lying_server;

@@ -6,10 +6,10 @@ pub mod shortfall;
 
 use lanner_primitives::{Ring, Share};
 use lanner_step::{
-    BoxedStep, Built, Client, Inputs, ModelParts, PartyState, ProtocolError, Result, Samples, Server, Sets,
-    Spec, Step, Value, ValueType, Windows, Work,
+    BoxedStep, Built, Client, Inputs, ModelParts, Online, PartyState, ProtocolError, Result, Samples, Server,
+    Sets, Spec, Unprepared, Value, ValueType, Windows, Work,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
+use lanner_wire::Channel;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -289,17 +289,17 @@ impl Move {
 
 impl Built for Map {
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
+        Ok(Box::new(Online(*self)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(self)
+        Ok(Box::new(Online(*self)))
     }
 }
 
 impl Built for Bias {
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(Map::Bias(None)))
+        Ok(Box::new(Online(Map::Bias(None))))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
@@ -307,40 +307,26 @@ impl Built for Bias {
         let guarded = Zeroizing::new(bias.repeat(self.samples.count()));
         let guarded: Zeroizing<Vec<i64>> =
             Zeroizing::new(guarded.iter().map(|b| b.wrapping_shl(self.guard)).collect());
-        Ok(Box::new(Map::Bias(Some(Share::embed(self.ring, &guarded)))))
+        Ok(Box::new(Online(Map::Bias(Some(Share::embed(self.ring, &guarded))))))
     }
 }
 
 impl Built for Move {
     fn client(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(self.map(node, model)?))
+        Ok(Box::new(Online(self.map(node, model)?)))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(self.map(node, model)?))
+        Ok(Box::new(Online(self.map(node, model)?)))
     }
 }
 
-impl<P: PartyState> Step<P> for Map {
-    type Request = ();
-    type Material = ();
-
-    fn request(&self, _: &mut dyn Channel, _: &mut P) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(&self, _: &mut dyn Channel, _: &mut P, (): (), known: &Inputs) -> Result<((), Option<Value>)> {
-        let share = known.complete().then(|| self.apply(known)).transpose()?;
-        Ok(((), share.map(Value::Shared)))
-    }
-
-    fn encode(&self, (): &(), _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    fn online(&self, _: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
+impl<P: PartyState> Unprepared<P> for Map {
+    fn online(&self, _: &mut dyn Channel, inputs: &Inputs) -> Result<Value> {
         self.apply(inputs).map(Value::Shared)
+    }
+
+    fn ahead(&self, known: &Inputs) -> Result<Option<Value>> {
+        known.complete().then(|| self.apply(known).map(Value::Shared)).transpose()
     }
 }

@@ -12,9 +12,9 @@ use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::{receive_share, send_share};
 use lanner_step::{
-    BoxedStep, Built, Client, Cost, CotSupply, Inputs, Known, Likely, MAX_DIGITS, Memory, ModelParts,
-    Outcome, ProtocolError, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD,
-    kind, softmax_ring,
+    Answer, Answering, Asked, BoxedStep, Built, Client, Cost, CotSupply, Inputs, Known, Likely, MAX_DIGITS,
+    Memory, ModelParts, Online, Outcome, ProtocolError, Result, Samples, Server, Sets, Spec, StepCost,
+    Unprepared, Value, ValueType, WORD, kind, softmax_ring,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
 use serde::{Deserialize, Serialize};
@@ -205,11 +205,11 @@ impl Built for Reshare {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
+        Ok(Box::new(Online(*self)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(self)
+        Ok(Box::new(Answering(*self)))
     }
 }
 
@@ -219,59 +219,25 @@ impl Built for Reveal {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
+        Ok(Box::new(Online(*self)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(self)
+        Ok(Box::new(Online(*self)))
     }
 }
 
-impl Step<Client> for Reshare {
-    type Request = ();
-    type Material = ();
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        _: &mut Client,
-        (): (),
-        _: &Inputs,
-    ) -> Result<((), Option<Value>)> {
-        Ok(((), None))
-    }
-
-    fn encode(&self, (): &(), _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
+impl Unprepared<Client> for Reshare {
+    fn online(&self, channel: &mut dyn Channel, inputs: &Inputs) -> Result<Value> {
         client(channel, inputs.share()?).map(Value::Shared)
     }
 }
 
-impl Step<Server> for Reshare {
-    type Request = ();
+impl Answer for Reshare {
     /// The share to come.
     type Material = Share;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        party: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(Share, Option<Value>)> {
+    fn prepare(&self, Asked { server: party, .. }: Asked<'_>) -> Result<(Share, Option<Value>)> {
         let fresh = Share::random(self.ring, self.values, &mut party.rng);
         Ok((fresh.clone(), Some(Value::Shared(fresh))))
     }
@@ -289,31 +255,8 @@ impl Step<Server> for Reshare {
     }
 }
 
-impl Step<Client> for Reveal {
-    type Request = ();
-    type Material = ();
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        _: &mut Client,
-        (): (),
-        _: &Inputs,
-    ) -> Result<((), Option<Value>)> {
-        Ok(((), None))
-    }
-
-    fn encode(&self, (): &(), _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
+impl Unprepared<Client> for Reveal {
+    fn online(&self, channel: &mut dyn Channel, inputs: &Inputs) -> Result<Value> {
         let (share, beside) = self.inputs(inputs)?;
         let outcome = self.reading.outcome(learn(channel, share)?, beside);
         let malformed = || lanner_wire::ChannelError::Malformed { what: "share" };
@@ -321,31 +264,8 @@ impl Step<Client> for Reveal {
     }
 }
 
-impl Step<Server> for Reveal {
-    type Request = ();
-    type Material = ();
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        _: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<((), Option<Value>)> {
-        Ok(((), None))
-    }
-
-    fn encode(&self, (): &(), _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
+impl Unprepared<Server> for Reveal {
+    fn online(&self, channel: &mut dyn Channel, inputs: &Inputs) -> Result<Value> {
         reveal(channel, self.inputs(inputs)?.0)?;
         Ok(Value::AtPeer)
     }

@@ -11,10 +11,10 @@
 
 use lanner_primitives::{Ring, Share};
 use lanner_step::{
-    BoxedStep, Built, Client, Inputs, Known, ModelParts, Party, PartyState, ProtocolError, Result, Samples,
-    Server, Sets, Spec, Step, Value, ValueType,
+    BoxedStep, Built, Client, Inputs, Known, ModelParts, Online, Party, PartyState, ProtocolError, Result,
+    Samples, Server, Sets, Spec, Unprepared, Value, ValueType,
 };
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
+use lanner_wire::Channel;
 use serde::{Deserialize, Serialize};
 
 /// The shortfalls of several values, each sample's behind one another, filled up with ones.
@@ -100,102 +100,41 @@ impl Spec for Shortfall {
 
 impl Built for Shortfall {
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(OfParty { spec: *self, party: Party::Client }))
+        Ok(Box::new(Online(*self)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(OfParty { spec: *self, party: Party::Server }))
+        Ok(Box::new(Online(*self)))
     }
 }
 
-/// One party's step.
-struct OfParty {
-    spec: Shortfall,
-    party: Party,
-}
-
-impl OfParty {
-    fn apply(&self, inputs: &Inputs) -> Result<Share> {
-        let Self { spec: Shortfall { parts, values, samples }, party } = self;
-        let (shares, to) = (inputs.shares()?, self.spec.to());
+impl Shortfall {
+    /// One party's shares of all of them.
+    fn of(&self, party: Party, inputs: &Inputs) -> Result<Share> {
+        let Self { parts, values, samples } = self;
+        let (shares, to) = (inputs.shares()?, self.to());
         let mut all = Vec::with_capacity(samples.times(*values));
         for sample in 0..samples.count() {
             for (share, part) in shares.iter().zip(parts) {
                 let elements = share.values().get(sample * part.values..(sample + 1) * part.values);
                 let elements =
                     elements.ok_or(ProtocolError::WrongInput("the shares of values below their largest"))?;
-                all.extend(elements.iter().map(|element| part.share(*party, *element, to)));
+                all.extend(elements.iter().map(|element| part.share(party, *element, to)));
             }
             // Nothing is short by zero where there is nothing.
-            let one = u64::from(*party == Party::Server);
+            let one = u64::from(party == Party::Server);
             all.resize((sample + 1) * values, one);
         }
         Ok(Share::new(to, all)?)
     }
 }
 
-impl<P: PartyState> Step<P> for OfParty {
-    type Request = ();
-    type Material = ();
-
-    fn request(&self, _: &mut dyn Channel, _: &mut P) -> Result<()> {
-        Ok(())
+impl<P: PartyState> Unprepared<P> for Shortfall {
+    fn online(&self, _: &mut dyn Channel, inputs: &Inputs) -> Result<Value> {
+        self.of(P::PARTY, inputs).map(Value::Shared)
     }
 
-    fn prepare(&self, _: &mut dyn Channel, _: &mut P, (): (), known: &Inputs) -> Result<((), Option<Value>)> {
-        let share = known.complete().then(|| self.apply(known)).transpose()?;
-        Ok(((), share.map(Value::Shared)))
-    }
-
-    fn encode(&self, (): &(), _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    fn online(&self, _: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value> {
-        self.apply(inputs).map(Value::Shared)
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    /// Every sharing of every value from zero to the largest.
-    #[test]
-    fn only_the_largest_is_short_by_zero() {
-        for (ring, largest) in [
-            (Ring::Prime(61), 15),
-            (Ring::Prime(61), 30),
-            (Ring::Pow2(6), 15),
-            (Ring::Pow2(6), 1),
-            (Ring::Pow2(6), 21),
-        ] {
-            let part = Bounded { values: 1, ring, largest };
-            let to = Shortfall { parts: vec![part], values: 1, samples: Samples::ONE }.to();
-            for value in 0..=largest {
-                for server in 0..=ring.largest() {
-                    let client = ring.sub(value, server);
-                    let [client, server] = [(Party::Client, client), (Party::Server, server)]
-                        .map(|(party, share)| part.share(party, share, to));
-                    assert_eq!(to.add(client, server) == 0, value == largest, "{value} in {ring:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_largest_beyond_the_rings_integers_is_refused() {
-        let of = |largest| Shortfall {
-            parts: vec![Bounded { values: 3, ring: Ring::Prime(61), largest }],
-            values: 4,
-            samples: Samples::ONE,
-        };
-        let input = ValueType::shared(Ring::Prime(61), 3, Known::SERVER);
-        assert_eq!(of(30).infer(&[input]).unwrap(), ValueType::shared(Ring::Pow2(6), 4, Known::SERVER));
-        assert!(of(31).infer(&[input]).is_err() && of(30).infer(&[input, input]).is_err());
-        assert!(Shortfall { values: 2, ..of(30) }.infer(&[input]).is_err());
+    fn ahead(&self, known: &Inputs) -> Result<Option<Value>> {
+        known.complete().then(|| self.of(P::PARTY, known).map(Value::Shared)).transpose()
     }
 }

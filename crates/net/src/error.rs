@@ -105,6 +105,16 @@ pub enum NetError {
         /// What is wrong with it.
         what: String,
     },
+    /// A certificate and its key cannot be used, though their files can be read.
+    #[error("{path}: {what}", path = path.display())]
+    Identity {
+        /// The file that is wrong.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+        /// What to do.
+        fix: String,
+    },
     /// The state directory cannot be used.
     #[error("state directory {path}: {what}", path = path.display())]
     State {

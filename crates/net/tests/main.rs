@@ -4,6 +4,8 @@
 mod ahead;
 mod common;
 mod faults;
+#[cfg(unix)]
+mod forked;
 mod lanes;
 mod memory;
 mod proxy;

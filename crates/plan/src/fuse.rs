@@ -21,7 +21,7 @@ impl Fused {
     /// The longest run at the head of `ops`, whose input has the given shape, that one circuit computes; and its length.
     pub(crate) fn run<'o>(ops: impl Iterator<Item = &'o FixedOp>, shape: &[usize]) -> (Self, usize) {
         let mut fused = Self {
-            function: Function { relu: false, slope: None, high: None, shift: 0 },
+            function: Function::IDENTITY,
             windows: Windows::each(shape.iter().product()),
             pooled: false,
             rescaled: false,
@@ -72,7 +72,7 @@ mod tests {
         (fused.function, fused.windows.area(), length)
     }
 
-    const CLIPPED: Function = Function { relu: true, slope: None, high: Some(8), shift: 7 };
+    const CLIPPED: Function = Function { relu: true, high: Some(8), shift: 7, ..Function::IDENTITY };
     const LEAKY: FixedOp = FixedOp::LeakyRelu(FixedLeakyRelu { numerator: 51, shift: 9 });
     const POOL: FixedOp = FixedOp::MaxPool(Window { kernel: [2, 2], strides: [2, 2], pads: [0; 4] });
 
@@ -101,7 +101,7 @@ mod tests {
     fn a_slope_shares_its_circuit_with_the_rescaling_after_it_alone() {
         let (function, area, length) = run(&[LEAKY, FixedOp::Rescale { shift: 7 }, FixedOp::Relu]);
         let slope = Some(Slope { numerator: 51, shift: 9 });
-        assert_eq!((function, area, length), (Function { relu: false, slope, high: None, shift: 7 }, 1, 2));
+        assert_eq!((function, area, length), (Function { slope, shift: 7, ..Function::IDENTITY }, 1, 2));
         for other in [LEAKY, POOL, FixedOp::Relu, FixedOp::Clip(FixedClip { high: 8 })] {
             assert_eq!(run(&[LEAKY, other.clone()]).2, 1);
             assert_eq!(run(&[other, LEAKY]).2, 1);

@@ -78,7 +78,7 @@ fn a_pool_by_keys_sends_less_in_fewer_rounds() {
     let costs = built.next_cost(&mut built.supply()).unwrap();
     let by_keys = plan.steps().zip(costs.online).filter(|(step, _)| step.name == "n2").map(|(_, cost)| cost);
     let windows = Windows { channels: 1, image: [64; 2], kernel: [2; 2], strides: [2; 2], pads: [0; 4] };
-    let function = Function { relu: false, slope: None, high: None, shift: 0 };
+    let function = Function::IDENTITY;
     let rounding = transfers::Rounding::Exact;
     let transfers = RingActivation { function, windows, from: 20, to: 20, rounding };
     let lookup = Lookup {

@@ -59,7 +59,7 @@ impl Block {
     /// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`, bit `i` being the coefficient of `X^i`.
     #[must_use]
     pub const fn double(self) -> Self {
-        Self(self.0 << 1 ^ (REDUCED as u128 & (self.0 >> 127).wrapping_neg()))
+        Self(self.0 << 1 ^ (REDUCED & (self.0 >> 127).wrapping_neg()))
     }
 
     /// All ones if `bit`, else zero, without a branch. A compiler that sees how a mask is made makes a choice of what it masks, and in loops a
@@ -84,7 +84,7 @@ impl Block {
 }
 
 /// `X^128` modulo `X^128 + X^7 + X^2 + X + 1`.
-pub(crate) const REDUCED: i64 = 0x87;
+pub(crate) const REDUCED: u128 = 0x87;
 
 impl DefaultIsZeroes for Block {}
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Prg, Ring, Seed, Share, parallel};
-use lanner_step::{Client, Convolution, Inputs, Needs, Server, SetUp, Sets, Step, Value};
+use lanner_step::{Answering, Client, Convolution, Inputs, Needs, Server, SetUp, Sets, Step, Value};
 use queue::{Queue, median};
 
 const WAYS: [(&str, Accuracy); 2] = [("exact", Accuracy::Exact), ("guarded", Accuracy::Guarded(1))];
@@ -85,7 +85,10 @@ fn measure(name: &str, shape: &Convolution, bits: u32, repeats: usize) -> Result
         let (mut at_client, mut at_server) = Queue::pair();
         let at_home = Client::set_up(&mut at_client, &set_up, Prg::new(Seed::random(&mut rng)))?;
         let serving = Server::set_up(&mut at_server, &set_up, Prg::new(Seed::random(&mut rng)))?;
-        let layers = (ClientLayer::new(scheme.clone())?, ServerLayer::new(scheme.clone(), &weights, &bias)?);
+        let layers = (
+            ClientLayer::new(scheme.clone())?,
+            Answering(ServerLayer::new(scheme.clone(), &weights, &bias)?),
+        );
         let times: [Vec<f64>; 4] = Default::default();
         ways.push((way, accuracy, scheme, [at_client, at_server], (at_home, serving), layers, times));
     }

@@ -15,7 +15,8 @@ use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::gazelle::{ClientLayer, ServerLayer, offline_cost, online_cost, parameters};
 use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{
-    Client, Convolution, Inputs, KeyUse, Needs, Samples, Server, SetUp, Sets, Step, Value, WeightForm,
+    Answering, Client, Convolution, Inputs, KeyUse, Needs, Samples, Server, SetUp, Sets, Step, Value,
+    WeightForm,
 };
 use queue::{Queue, median};
 
@@ -96,7 +97,8 @@ fn measure(
     let mut serving = Server::set_up(&mut at_server, &set_up, Prg::new(Seed::from_bytes([3; 16])))?;
     let nothing = Inputs::new(vec![None]);
     let client = ClientLayer::new(packing, parameters, PRIME)?;
-    let server = ServerLayer::in_form(form, packing.clone(), parameters, PRIME, weights[..].into(), &bias)?;
+    let server =
+        Answering(ServerLayer::in_form(form, packing.clone(), parameters, PRIME, weights[..].into(), &bias)?);
     let ring = Ring::Prime(PRIME);
     let mut times: [Vec<f64>; 4] = Default::default();
     for repeat in 0..repeats {

@@ -37,7 +37,7 @@ fn main() -> Result<(), Failure> {
 
 fn measure(count: usize, bits: u32, repeats: usize) -> Result<(), Failure> {
     let ring = Ring::Pow2(bits);
-    let relu = Function { relu: true, slope: None, high: None, shift: 0 };
+    let relu = Function { relu: true, ..Function::IDENTITY };
     let layer = Layer::activation(relu, &Windows::each(count), bits, bits, Rounding::Exact)?;
     let secrets: Vec<i64> = (0..count as i64).map(|i| i * 7919 % 16_001 - 8_000).collect();
     let at_server = Share::random(ring, count, &mut Prg::new(Seed::from_bytes([3; 16])));

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{Cost, CotSupply, Party, Transfers, transfer_sets};
-use lanner_tabula::{Activation, Keyed, Shape};
+use lanner_tabula::{Activation, Keyed, Maker, Shape};
 use queue::{Failure, Queue, both, median};
 
 /// Bits that are kept and dropped, and of the ring of the results.
@@ -113,7 +113,7 @@ fn look_up((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) 
             let share = if party == Party::Client { client } else { server };
             let start = Instant::now();
             let salt = layer.request(channel, party, rng)?;
-            let material = layer.prepare(channel, &mut source, salt, rng)?;
+            let material = layer.prepare(&mut Maker { channel, transfers: &mut source, rng }, salt)?;
             played.times[0].push(start.elapsed().as_secs_f64());
             let start = Instant::now();
             played.results.push(layer.online(channel, party, material, &share)?);

@@ -91,9 +91,9 @@ protocols! {
     }
     "computed ahead on a mask, so that online it is plaintext arithmetic" => {
         /// A block-diagonal linear layer by oblivious transfer before the input is known, and in the clear on what is left.
-        SparseAhead(transfers::SparseAhead) "ot.sparse_ahead",
+        SparseAhead(transfers::ComputedAhead<transfers::RingSparse>) "ot.sparse_ahead",
         /// A layer that picks elements, by oblivious transfer before the input is known, and in the clear on what is left.
-        SelectAhead(transfers::SelectAhead) "ot.select_ahead",
+        SelectAhead(transfers::ComputedAhead<transfers::RingSelect>) "ot.select_ahead",
         /// A linear layer in a coefficient encoding before the input is known, and in the clear on what is left.
         DelphiLinear(delphi::Linear) "delphi.fc" | "delphi.conv",
     }

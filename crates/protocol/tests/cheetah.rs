@@ -3,7 +3,7 @@
 use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Linear, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Ring, Share, parallel};
-use lanner_step::{Client, Convolution, Samples, Server, SetUp, Sets, Spec, Step};
+use lanner_step::{Answering, Client, Convolution, Samples, Server, SetUp, Sets, Spec, Step};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
 use crate::common::{Party as End, bytes, edge_share, inputs, rng, run, share, signed, split, unknown};
@@ -57,7 +57,7 @@ fn outcome_of(
     let client_input = split(ring, &input, &server_input);
     let mut channels = End::pair();
     let client_layer = ClientLayer::new(scheme.clone()).unwrap();
-    let server_layer = ServerLayer::new(scheme, &weights, &bias).unwrap();
+    let server_layer = Answering(ServerLayer::new(scheme, &weights, &bias).unwrap());
     let (client, server) = run(
         &mut channels,
         |end| {

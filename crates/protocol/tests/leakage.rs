@@ -8,7 +8,7 @@ use lanner_bfv::function_privacy::{SealedC0, SealedC1};
 use lanner_packed::gazelle::packing::{Packing, Weighting};
 use lanner_packed::gazelle::{ClientLayer, Kernel, ServerLayer};
 use lanner_primitives::{Ring, Share};
-use lanner_step::Convolution;
+use lanner_step::{Answering, Convolution};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
 use crate::common::{Party, Session};
@@ -25,7 +25,8 @@ fn observe(packing: &Packing, session: &mut Session, weight: i64, input: i64) ->
     let client = ClientLayer::new(packing, &session.parameters, P).unwrap();
     let shape = packing.shape();
     let (weights, bias) = (vec![weight; shape.weights()], vec![0; shape.outputs().unwrap()]);
-    let server = ServerLayer::new(packing.clone(), &session.parameters, P, &weights, &bias).unwrap();
+    let server =
+        Answering(ServerLayer::new(packing.clone(), &session.parameters, P, &weights, &bias).unwrap());
     let share = Share::embed(Ring::Prime(P), &vec![input; packing.inputs()]);
     let nothing = Share::zero(Ring::Prime(P), packing.inputs());
     let mut channels = Party::pair();

@@ -8,7 +8,7 @@ use lanner_packed::gazelle::program::Term;
 use lanner_packed::gazelle::scheme::{PackedScheme, evaluate};
 use lanner_packed::gazelle::{ClientLayer, EncryptedSlots, ServerLayer, online_cost};
 use lanner_primitives::{Ring, Share};
-use lanner_step::{Convolution, Rotation, Samples, Step};
+use lanner_step::{Answering, Convolution, Rotation, Samples, Step};
 
 use crate::common::{Party, Session, edge_share, ideal, inputs, rng, rotating, signed, split, unknown};
 
@@ -24,7 +24,8 @@ fn layer(
     shares: (&Share, &Share),
 ) -> (Share, Share) {
     let client = ClientLayer::new(packing, &session.parameters, prime).unwrap();
-    let server = ServerLayer::new(packing.clone(), &session.parameters, prime, weights, bias).unwrap();
+    let server =
+        Answering(ServerLayer::new(packing.clone(), &session.parameters, prime, weights, bias).unwrap());
     let outputs = session.run(&mut Party::pair(), (&client, &server), shares, [1, 2], false);
     assert_eq!(outputs.0.len(), packing.shape().outputs().unwrap());
     outputs
@@ -242,7 +243,8 @@ fn a_layer_that_does_not_fit_is_refused() {
     let client = ClientLayer::new(&packing, &parameters, PRIMES[0]).unwrap();
     let Session { client: mut at_home, server: mut serving, .. } = Session::new([&packing]);
     let (mut at_client, mut at_server) = Party::pair();
-    let server = ServerLayer::new(packing.clone(), &parameters, PRIMES[0], &[1; 16], &[0; 4]).unwrap();
+    let server =
+        Answering(ServerLayer::new(packing.clone(), &parameters, PRIMES[0], &[1; 16], &[0; 4]).unwrap());
     let request = client.request(&mut at_client, &mut at_home).unwrap();
     server.prepare(&mut at_server, &mut serving, (), &unknown(1)).unwrap();
     let (material, _) = client.prepare(&mut at_client, &mut at_home, request, &unknown(1)).unwrap();

@@ -17,6 +17,7 @@ mod privacy;
 mod repeated_query;
 mod repeats;
 mod select;
+mod shortfall;
 mod softmax;
 mod sparse;
 mod square;

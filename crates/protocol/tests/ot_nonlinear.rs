@@ -132,7 +132,7 @@ fn apply(function: Function, window: &[i64]) -> i64 {
 }
 
 fn function(relu: bool, high: Option<i64>, shift: u32) -> Function {
-    Function { relu, slope: None, high, shift }
+    Function { relu, high, shift, ..Function::IDENTITY }
 }
 
 #[test]

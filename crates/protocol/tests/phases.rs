@@ -13,7 +13,7 @@ use lanner_bfv::{
 };
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_primitives::{Ring, Share};
-use lanner_step::{Client, Convolution, Sets, Step};
+use lanner_step::{Answering, Client, Convolution, Sets, Step};
 use lanner_testkit::{check_bits, chi_square_limit, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Channel, Kind, pack_bits, packed_len, unpack_bits};
 
@@ -89,7 +89,7 @@ impl Setting {
             |channel| {
                 let mut state = lanner_step::Server::set_up(channel, &set_up, server_rng).unwrap();
                 if server == Server::Layer {
-                    let layer = ServerLayer::new(scheme, &self.weights, &[0; OUTPUTS]).unwrap();
+                    let layer = Answering(ServerLayer::new(scheme, &self.weights, &[0; OUTPUTS]).unwrap());
                     let (material, _) = layer.prepare(channel, &mut state, (), &unknown(1)).unwrap();
                     let made = layer.online(channel, material, &inputs(&[&self.inputs[1]])).unwrap();
                     return share(made).values().to_vec();

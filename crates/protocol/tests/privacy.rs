@@ -9,7 +9,7 @@ use lanner_packed::gazelle::scheme::evaluate;
 use lanner_packed::gazelle::{ClientLayer, EncryptedSlots, FirstHalfSlots, ServerLayer, output_noise};
 use lanner_primitives::{Ring, Share};
 use lanner_ring::Ntt;
-use lanner_step::{Convolution, galois_element};
+use lanner_step::{Answering, Convolution, galois_element};
 use lanner_testkit::{chi_square_limit, mean_and_variance, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Encode, pack_bits, unpack_bits};
 use rand_core::Rng;
@@ -71,9 +71,10 @@ impl Setting {
         let client = ClientLayer::new(&self.packing, &self.session.parameters, self.prime).unwrap();
         let shape = self.packing.shape();
         let bias = vec![0; shape.outputs().unwrap()];
-        let server =
+        let server = Answering(
             ServerLayer::new(self.packing.clone(), &self.session.parameters, self.prime, weights, &bias)
-                .unwrap();
+                .unwrap(),
+        );
         let share = Share::random(Ring::Prime(self.prime), shape.inputs(), &mut rng(3));
         let mut channels = Party::pair();
         self.session.run(&mut channels, (&client, &server), (&share, &share), [1, 2], false);

@@ -9,7 +9,7 @@ use lanner_bfv::ParameterSet;
 use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Ring, Share, parallel};
-use lanner_step::{Client, Convolution, Function, Party, Server, Sets, Step, Transfers, Windows};
+use lanner_step::{Answering, Client, Convolution, Function, Party, Server, Sets, Step, Transfers, Windows};
 use lanner_transfers::{Layer, Rounding};
 
 use crate::common::{Party as End, inputs, keys_alone, rng, run, share, signed, unknown};
@@ -64,7 +64,7 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
     let (sets, ring) = (Sets::new().unwrap(), Ring::Pow2(RING));
     let set_up = keys_alone(ParameterSet::A1, []);
     let schemes = || [scheme(1, HIDDEN, &sets), scheme(HIDDEN, SCORES, &sets)];
-    let function = Function { relu: true, slope: None, high: None, shift: DROPPED };
+    let function = Function { relu: true, shift: DROPPED, ..Function::IDENTITY };
     let activation = Layer::activation(function, &Windows::each(HIDDEN), RING, RING, rounding).unwrap();
     let (client, server) = run(
         &mut End::pair(),
@@ -90,8 +90,8 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
         |end| {
             let [first, last] = schemes();
             let layers = [
-                ServerLayer::new(first, &weights.first, &weights.bias).unwrap(),
-                ServerLayer::new(last, &weights.last, &[0; SCORES]).unwrap(),
+                Answering(ServerLayer::new(first, &weights.first, &weights.bias).unwrap()),
+                Answering(ServerLayer::new(last, &weights.last, &[0; SCORES]).unwrap()),
             ];
             let mut server = Server::set_up(end, &set_up, rng(2)).unwrap();
             let mut transfers =

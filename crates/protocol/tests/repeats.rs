@@ -8,7 +8,7 @@ use lanner_coefficient::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, St
 use lanner_local::reshare;
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring, Share};
-use lanner_step::{Client, Convolution, Function, Party, Server, Sets, Step, Transfers, Windows};
+use lanner_step::{Answering, Client, Convolution, Function, Party, Server, Sets, Step, Transfers, Windows};
 use lanner_testkit::{check_bits, chi_square_limit, two_sample_chi_square};
 use lanner_transfers::{Layer, Rounding};
 use lanner_wire::{pack_bits, unpack_bits};
@@ -42,7 +42,7 @@ enum Way {
 struct Network {
     set: ParameterSet,
     client: ClientLayer,
-    server: ServerLayer,
+    server: Answering<ServerLayer>,
     activation: Layer,
 }
 
@@ -71,12 +71,12 @@ impl Network {
         let rest: i64 = weights.iter().zip(INPUT).map(|(w, x)| w * x).sum();
         let row = [&weights[..], &[hidden - rest]].concat();
         let guard = accuracy.guard();
-        let function = Function { relu: true, slope: None, high: None, shift: DROPPED + guard };
+        let function = Function { relu: true, shift: DROPPED + guard, ..Function::IDENTITY };
         let windows = Windows::each(REPEATS);
         Self {
             set,
             client: ClientLayer::new(scheme.clone()).unwrap(),
-            server: ServerLayer::new(scheme, &row.repeat(REPEATS), &[0; REPEATS]).unwrap(),
+            server: Answering(ServerLayer::new(scheme, &row.repeat(REPEATS), &[0; REPEATS]).unwrap()),
             activation: Layer::activation(function, &windows, BITS + guard, TO, rounding).unwrap(),
         }
     }
@@ -255,7 +255,9 @@ fn opened_sums_tell_nothing_of_the_noise_below_them() {
             let network = Network {
                 set,
                 client: ClientLayer::new(scheme.clone()).unwrap(),
-                server: ServerLayer::new(scheme.clone(), &row.repeat(REPEATS), &[0; REPEATS]).unwrap(),
+                server: Answering(
+                    ServerLayer::new(scheme.clone(), &row.repeat(REPEATS), &[0; REPEATS]).unwrap(),
+                ),
                 activation: Layer::drop_guard(REPEATS, BITS, guard).unwrap(),
             };
             (row[0], Views::of(&network, number))

@@ -5,7 +5,7 @@ use lanner_primitives::{Prg, Ring, Share, parallel};
 use lanner_protocol::Protocol;
 use lanner_step::{Built, Client, Known, Samples, Server, SetUp, Sets, Spec, ValueType};
 use lanner_testkit::check_bits;
-use lanner_transfers::{RingSelect, SelectAhead};
+use lanner_transfers::{ComputedAhead, RingSelect};
 use lanner_wire::{pack_bits, unpack_bits};
 use rand_core::Rng;
 
@@ -67,7 +67,7 @@ impl Layer {
     /// The step that is held against the laws.
     fn case(&self) -> Case<'_> {
         if self.is_ahead {
-            Case::new(SelectAhead(self.spec.clone()), &self.model)
+            Case::new(ComputedAhead(self.spec.clone()), &self.model)
         } else {
             Case::new(self.spec.clone(), &self.model)
         }
@@ -280,7 +280,7 @@ fn nobody_knows_a_share_ahead_and_other_sizes_are_refused() {
         let input = ValueType::shared(layer.ring(), 4, known);
         assert_eq!(layer.spec.infer(&[input]).unwrap(), ValueType::shared(layer.ring(), 6, Known::NOBODY));
     }
-    let ahead = SelectAhead(layer.spec.clone());
+    let ahead = ComputedAhead(layer.spec.clone());
     let input = ValueType::shared(layer.ring(), 4, Known::SERVER);
     assert_eq!(ahead.infer(&[input]).unwrap(), ValueType::shared(layer.ring(), 6, Known::CLIENT));
     assert_eq!(Protocol::from(ahead).name(), "ot.select_ahead");

@@ -5,7 +5,7 @@ use lanner_primitives::{Prg, Ring, Share, parallel};
 use lanner_protocol::Protocol;
 use lanner_step::{Built, Convolution, Known, Samples, Sets, Spec, ValueType};
 use lanner_testkit::check_bits;
-use lanner_transfers::{RingSparse, SparseAhead};
+use lanner_transfers::{ComputedAhead, RingSparse};
 use lanner_wire::{pack_bits, packed_len};
 use rand_core::Rng;
 
@@ -76,7 +76,7 @@ impl Layer {
     /// The step that is held against the laws: keys are written as they are held, shares in as many bits as they have.
     fn case(&self) -> Case<'_> {
         let case = if self.is_ahead {
-            Case::new(SparseAhead(self.spec.clone()), &self.model)
+            Case::new(ComputedAhead(self.spec.clone()), &self.model)
         } else {
             Case::new(self.spec.clone(), &self.model)
         };
@@ -269,7 +269,7 @@ fn nobody_knows_a_share_ahead_and_other_shapes_are_refused() {
         let input = ValueType::shared(layer.ring(), 16, known);
         assert_eq!(layer.spec.infer(&[input]).unwrap(), ValueType::shared(layer.ring(), 16, Known::NOBODY));
     }
-    let ahead = SparseAhead(layer.spec.clone());
+    let ahead = ComputedAhead(layer.spec.clone());
     let input = ValueType::shared(layer.ring(), 16, Known::SERVER);
     assert_eq!(ahead.infer(&[input]).unwrap(), ValueType::shared(layer.ring(), 16, Known::CLIENT));
     assert_eq!(Protocol::from(ahead).name(), "ot.sparse_ahead");

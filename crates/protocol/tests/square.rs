@@ -7,7 +7,7 @@ use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::square::{self, ServerSquare, Target};
 use lanner_primitives::{Ring, Share};
 use lanner_ring::Modulus;
-use lanner_step::{Convolution, Step, WeightForm};
+use lanner_step::{Answering, Convolution, Step, WeightForm};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
 use crate::common::{Party, Session, bytes, edge_share, ideal, inputs, rng, signed, split};
@@ -18,7 +18,7 @@ const PRIMES: [u64; 4] = [1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401]
 fn square(
     session: &mut Session,
     target: &Target,
-    server: &ServerSquare,
+    server: &Answering<ServerSquare>,
     prime: u64,
     shares: (&Share, &Share),
 ) -> ((Share, Share), (Party, Party)) {
@@ -44,7 +44,7 @@ fn squares_equal_their_ideal_twin_on_every_pair_of_edges() {
         let client = Share::new(ring, pairs.iter().map(|(c, _)| *c).collect()).unwrap();
         let server = Share::new(ring, pairs.iter().map(|(_, s)| *s).collect()).unwrap();
         let target = Target::Shares(pairs.len());
-        let layer = ServerSquare::new(pairs.len(), &session.parameters, prime).unwrap();
+        let layer = Answering(ServerSquare::new(pairs.len(), &session.parameters, prime).unwrap());
         let ((c, s), _) = square(&mut session, &target, &layer, prime, (&client, &server));
         assert_eq!(c.reveal(&s).unwrap(), squares(prime, &client.reveal(&server).unwrap()), "mod {prime}");
     }
@@ -60,7 +60,7 @@ fn squares_take_as_many_ciphertexts_as_they_need() {
     let client = split(ring, &secrets, &server);
     let target = Target::Shares(values);
     assert_eq!(target.ciphertexts(&session.parameters), [4, 2]);
-    let layer = ServerSquare::new(values, &session.parameters, prime).unwrap();
+    let layer = Answering(ServerSquare::new(values, &session.parameters, prime).unwrap());
     let ((c, s), channels) = square(&mut session, &target, &layer, prime, (&client, &server));
     assert!(c.reveal(&s).unwrap() == secrets.iter().map(|x| x * x).collect::<Vec<_>>());
     let offline = target.offline_cost(&session.parameters, prime).unwrap();
@@ -99,15 +99,17 @@ fn a_layer_reads_the_squares_without_another_round() {
         let secrets = signed(shape.inputs(), (prime as i64 - 1) / 2, &mut rng);
         let server = edge_share(ring, secrets.len(), &mut rng);
         let client = split(ring, &secrets, &server);
-        let layer = ServerSquare::before(
-            WeightForm::Evaluation,
-            packing.clone(),
-            &session.parameters,
-            prime,
-            weights[..].into(),
-            &bias,
-        )
-        .unwrap();
+        let layer = Answering(
+            ServerSquare::before(
+                WeightForm::Evaluation,
+                packing.clone(),
+                &session.parameters,
+                prime,
+                weights[..].into(),
+                &bias,
+            )
+            .unwrap(),
+        );
         let target = Target::Layer(Box::new(packing));
         let ((c, s), _) = square(&mut session, &target, &layer, prime, (&client, &server));
         let truth = ideal::reduced_convolution(shape, &weights, &bias, ring, &squares(prime, &secrets));
@@ -167,7 +169,7 @@ fn transcripts_do_not_depend_on_shares_and_what_is_decrypted_is_uniform() {
     let mut session = Session::new([]);
     let prime = PRIMES[0];
     let ring = Ring::Prime(prime);
-    let layer = ServerSquare::new(8192, &session.parameters, prime).unwrap();
+    let layer = Answering(ServerSquare::new(8192, &session.parameters, prime).unwrap());
     let lengths = |party: &Party| party.sent.iter().map(|(k, b)| (k.0, b.len())).collect::<Vec<_>>();
     let mut seen = Vec::new();
     for value in [0, 1, prime - 1] {
@@ -185,7 +187,7 @@ fn transcripts_do_not_depend_on_shares_and_what_is_decrypted_is_uniform() {
 #[test]
 fn shares_that_do_not_fit_are_refused() {
     let mut session = Session::new([]);
-    let layer = ServerSquare::new(5, &session.parameters, PRIMES[0]).unwrap();
+    let layer = Answering(ServerSquare::new(5, &session.parameters, PRIMES[0]).unwrap());
     let (_, mut at_server) = Party::pair();
     for share in [Share::zero(Ring::Prime(PRIMES[0]), 4), Share::zero(Ring::Prime(PRIMES[1]), 5)] {
         assert!(layer.prepare(&mut at_server, &mut session.server, (), &inputs(&[&share])).is_err());

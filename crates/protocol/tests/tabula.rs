@@ -7,7 +7,7 @@ mod table;
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Ring, Share};
 use lanner_step::{Cost, CotSupply, Party, ProtocolError, Transfers};
-use lanner_tabula::{Activation, Keyed, Material, Shape};
+use lanner_tabula::{Activation, Keyed, Maker, Material, Shape};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::{DecodeError, Kind, Reader, Writer};
 
@@ -71,7 +71,8 @@ fn outputs(ends: &mut (End, End), cases: &[Case], seed: u8) -> Vec<Vec<i64>> {
             };
             let before = sent(end);
             let salt = layer.request(end, me, rng).unwrap();
-            let material = layer.prepare(end, &mut transfers, salt, rng).unwrap();
+            let material =
+                layer.prepare(&mut Maker { channel: end, transfers: &mut transfers, rng }, salt).unwrap();
             let offline = layer.offline_cost(&mut supply);
             assert_eq!(sent(end) - before, due(offline.request.then(offline.answer)));
             let material = restored(layer, &material, me);

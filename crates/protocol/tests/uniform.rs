@@ -8,7 +8,7 @@ use lanner_local::reshare;
 use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::gazelle::{ClientLayer, ServerLayer};
 use lanner_primitives::{Prg, Ring, Share};
-use lanner_step::{Convolution, EvaluationSession, Function, GarblingSession, Step, Windows};
+use lanner_step::{Answering, Convolution, EvaluationSession, Function, GarblingSession, Step, Windows};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::unpack_bits;
 use lanner_yao::{self as yao, Layer};
@@ -53,8 +53,9 @@ fn slots_seen(weight: i64, input: i64) -> (Vec<Vec<u64>>, BTreeSet<usize>) {
     let encoder = SlotEncoder::new(&session.parameters, P).unwrap();
     let client = ClientLayer::new(&packing, &session.parameters, P).unwrap();
     let weights = vec![weight; shape.weights()];
-    let server =
-        ServerLayer::new(packing.clone(), &session.parameters, P, &weights, &vec![0; 3 * 36]).unwrap();
+    let server = Answering(
+        ServerLayer::new(packing.clone(), &session.parameters, P, &weights, &vec![0; 3 * 36]).unwrap(),
+    );
     let share = Share::embed(Ring::Prime(P), &vec![input; shape.inputs()]);
     let nothing = Share::zero(Ring::Prime(P), shape.inputs());
     let mut run = |number: u8| {
@@ -93,7 +94,7 @@ fn an_encrypted_share_is_uniform_to_the_server() {
     let packing = Packing::new(&shape, 8192, 1).unwrap();
     let mut session = Session::new([&packing]);
     let client = ClientLayer::new(&packing, &session.parameters, P).unwrap();
-    let server = ServerLayer::new(packing, &session.parameters, P, &[0; 16], &[0]).unwrap();
+    let server = Answering(ServerLayer::new(packing, &session.parameters, P, &[0; 16], &[0]).unwrap());
     let (mut at_client, mut at_server) = Party::pair();
     let request = client.request(&mut at_client, &mut session.client).unwrap();
     server.prepare(&mut at_server, &mut session.server, (), &unknown(1)).unwrap();
@@ -109,7 +110,7 @@ fn an_encrypted_share_is_uniform_to_the_server() {
 
 /// What the client sends in an activation layer, and the shares of its output.
 fn activation(secret: i64, server: impl Fn(&mut Prg) -> Share) -> (Party, Share, Share) {
-    let function = Function { relu: true, slope: None, high: None, shift: 7 };
+    let function = Function { relu: true, shift: 7, ..Function::IDENTITY };
     let layer = Layer::new(function, &Windows::each(COUNT), Ring::Prime(P), Ring::Prime(P)).unwrap();
     let server = server(&mut rng(5));
     let client = common::split(Ring::Prime(P), &vec![secret; COUNT], &server);

@@ -98,7 +98,7 @@ fn check(function: Function, windows: Windows) {
 }
 
 fn function(relu: bool, high: Option<i64>, shift: u32) -> Function {
-    Function { relu, slope: None, high, shift }
+    Function { relu, high, shift, ..Function::IDENTITY }
 }
 
 /// A slope below zero, then rescaling.

@@ -2,6 +2,7 @@
 
 use lanner_network::{Precision, Reached, arg_max};
 
+use super::beside::softmax;
 use super::calibrate::Samples;
 use super::precision::{Aim, Told};
 
@@ -23,6 +24,8 @@ pub(super) struct Closeness<'a> {
 /// What a network reaches on some samples.
 pub(super) struct Measured {
     pub(super) reached: Reached,
+    /// The same without what was made, where something was.
+    pub(super) on_samples: Option<Reached>,
     /// The samples' numbers, the largest error first.
     pub(super) worst: Vec<usize>,
 }
@@ -68,7 +71,8 @@ impl<'a> Closeness<'a> {
 
     /// The same where scores may be votes: of these only labels count where nothing else is told.
     pub(super) fn of_votes(self, are_votes: bool) -> Self {
-        Self { are_votes: are_votes && self.aim.told == Told::Order, ..self }
+        let told = matches!(self.aim.told, Told::Order | Told::Probability);
+        Self { are_votes: are_votes && told, ..self }
     }
 
     /// Measures integer scores, in units of `scale`, of samples in the same order.
@@ -94,14 +98,14 @@ impl<'a> Closeness<'a> {
             errors.push((error, *number));
         }
         errors.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Measured { reached, worst: errors.into_iter().map(|(_, number)| number).collect() }
+        Measured { reached, on_samples: None, worst: errors.into_iter().map(|(_, number)| number).collect() }
     }
 
     /// The mean square of the errors of float scores of samples in the same order, each relative to what errors are relative to.
     pub(super) fn mean_square(&self, samples: &Samples<'_>, found: &[Vec<f32>]) -> f64 {
         let of_sample = |((number, _), found): (&(usize, _), &Vec<f32>)| {
             let range = |index: usize| match self.aim.told {
-                Told::Scores | Told::Order => self.ranges[*number],
+                Told::Scores | Told::Order | Told::Probability => self.ranges[*number],
                 Told::Values | Told::Signs => self.own[index],
             };
             let errors = self.scores[*number].iter().zip(found).enumerate();
@@ -121,9 +125,11 @@ impl<'a> Closeness<'a> {
         let errors = || {
             scores.iter().zip(integers).map(|(score, integer)| *integer as f64 * scale - f64::from(*score))
         };
+        let of_order = || width(errors()) / 2.0 / range;
         match self.aim.told {
-            Told::Order if scores.len() > 1 => width(errors()) / 2.0 / range,
-            Told::Scores | Told::Order => largest(errors()) / range,
+            Told::Order if scores.len() > 1 => of_order(),
+            Told::Probability if scores.len() > 1 => of_order().max(of_probability(scores, integers, scale)),
+            Told::Scores | Told::Order | Told::Probability => largest(errors()) / range,
             Told::Values | Told::Signs => {
                 let beyond = |error: f64| (error.abs() - self.rounding).max(0.0);
                 largest(errors().zip(&self.own).map(|(error, own)| beyond(error) / own))
@@ -145,12 +151,19 @@ impl<'a> Closeness<'a> {
                 let keeps = changed.clone().next().is_none();
                 (keeps, changed.any(|((score, _), own)| f64::from(score.abs()) / own > tolerated))
             }
-            Told::Scores | Told::Order => {
+            Told::Scores | Told::Order | Told::Probability => {
                 let keeps = largest_score(scores) == arg_max(integers);
                 (keeps, !keeps && margin(scores) / range > tolerated)
             }
         }
     }
+}
+
+/// What the probability of the label that integers give is off by.
+fn of_probability(scores: &[f32], integers: &[i128], scale: f64) -> f64 {
+    let label = arg_max(integers);
+    let exact = softmax(scores.iter().map(|score| f64::from(*score)))[label];
+    (softmax(integers.iter().map(|integer| *integer as f64 * scale))[label] - exact).abs()
 }
 
 /// An axis of a sample's scores.
@@ -248,6 +261,19 @@ mod tests {
         let shifted = [[40, 56], [72, 40], [44, 46]];
         assert!(measured(shifted, 0.1, Told::Order).reached.error < 1e-12);
         assert!((measured(shifted, 0.1, Told::Scores).reached.error - 2.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_probability_is_measured_where_one_is_told() {
+        // Of 0.5 and 4 apart on the samples, a quarter more makes less of the one than of the other.
+        let integers = [[0, 16], [32, 0], [4, 7]];
+        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let expected = logistic(0.75) - logistic(0.5);
+        let of_order = measured(integers, 0.1, Told::Order).reached.error;
+        assert!((of_order - 0.125 / 4.0).abs() < 1e-12);
+        let told = measured(integers, 0.1, Told::Probability);
+        assert!((told.reached.error - expected).abs() < 1e-6 && expected > of_order);
+        assert_eq!(told.worst[0], 2);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! a ring already chosen and allow a larger shift, so weights use all the room there is. `docs/numerics.md` is normative.
 
 mod allot;
+mod beside;
 mod bits;
 mod calibrate;
 mod choice;

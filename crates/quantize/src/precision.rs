@@ -21,6 +21,8 @@ pub enum Told {
     Scores,
     /// Which is the largest, and by how much: the same, and an error that all scores of a sample share changes nothing.
     Order,
+    /// The largest one's probability, by a softmax of all: the same, and the probability must be as close.
+    Probability,
     /// Each score, which has a unit of its own: relative to its own range over the samples. Of a map, to that of its channel, row or column.
     Values,
     /// Whether each score is above 0: as [`Told::Values`], and signs are labels.

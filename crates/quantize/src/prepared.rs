@@ -6,17 +6,22 @@ use lanner_graph::pass::Draft;
 use lanner_graph::{FloatExecutor, Graph, Node, Op, cores, pass};
 use lanner_network::{CompileError, Head, InputError, Tensor, Tensors};
 
+use super::beside::{Beside, Input, are_probabilities};
 use super::bits::LayerBits;
-use super::calibrate::{Observed, Range, Samples, observe, observe_each, samples};
+use super::calibrate::{Observed, OfSample, Range, Samples, observe, observe_each, samples};
 use super::choice::{Choice, Chosen};
 use super::compared::Compared;
 use super::features::{CodedInput, Coding, prepare_input};
 use super::fits::Fits;
 use super::item::{Action, Item, items, only_polynomials};
 use super::lower::Source;
+use super::precision::Told;
 use super::trace::{Calibration, Tracer};
 use super::{QuantizationOptions, made, outlier, steps};
 use crate::fit;
+
+/// The part of what an input may be, relative to samples, that inputs beside these are within: twice as much is accepted.
+const ACCEPTED: f64 = 1.9;
 
 /// A graph and its calibration.
 pub(super) struct Prepared<'c> {
@@ -29,6 +34,10 @@ pub(super) struct Prepared<'c> {
     coding: Option<Coding>,
     /// Inputs of the compiler's own making.
     made: Vec<Vec<f32>>,
+    /// Whether some of these lie beside the samples, and not in the rest of a range.
+    is_beside: bool,
+    /// How many there were of them before they were given up.
+    given_up: usize,
     pub(super) observed: Observed,
     /// Polynomials found for functions.
     functions: fit::FitCache,
@@ -72,6 +81,8 @@ impl<'c> Prepared<'c> {
             coded,
             coding,
             made: Vec::new(),
+            is_beside: false,
+            given_up: 0,
             observed,
             functions: fit::FitCache::default(),
         })
@@ -91,12 +102,61 @@ impl<'c> Prepared<'c> {
         let inputs = made::inputs(shape, range, count);
         let numbered = inputs.iter().enumerate().map(|(number, input)| (number, &input[..])).collect();
         let observed = observe_each(&self.draft, &numbered)?;
+        self.take(inputs, observed);
+        Ok(self)
+    }
+
+    /// Takes what was made, and what the float graph does on it, but for what it makes nothing finite of.
+    fn take(&mut self, inputs: Vec<Vec<f32>>, observed: Vec<Result<OfSample, CompileError>>) {
         for (input, observed) in inputs.into_iter().zip(observed) {
             let Ok((ends, scores)) = observed else { continue };
             self.observed.made.push(ends);
             self.observed.scores.push(scores);
             self.made.push(input);
         }
+    }
+
+    /// The same with inputs between the samples and beside them, where what is told are probabilities.
+    ///
+    /// # Errors
+    /// [`CompileError`] if the graph is damaged.
+    pub(super) fn beside(
+        mut self,
+        options: &QuantizationOptions,
+        told: Told,
+        most: u64,
+    ) -> Result<Self, CompileError> {
+        let scores = &self.observed.scores[..self.samples.len()];
+        if !options.widens || !are_probabilities(told, scores) {
+            return Ok(self);
+        }
+        let seen = self.observed.seen(&self.samples);
+        // What is compared jumps, and is right on a grid that these inputs are not on.
+        if items(&self.draft, &seen)?.iter().any(|item| item.action.compares()) {
+            return Ok(self);
+        }
+        let Range { low, high } = seen[0].range;
+        let executor = FloatExecutor::new(&self.draft.graph, &self.draft.tensors)?;
+        let run = |taken: &[f32]| {
+            let scores = executor.run(taken).ok()?;
+            scores.iter().all(|score| score.is_finite()).then_some(scores)
+        };
+        let sample = |(number, given): &(usize, &[f32])| {
+            let taken = self.as_taken(*number, given).to_vec();
+            (Input { given: given.to_vec(), taken }, &scores[*number][..])
+        };
+        let beside = Beside {
+            samples: self.samples.iter().map(sample).collect(),
+            ends: options.input_range.unwrap_or([ACCEPTED * low, ACCEPTED * high]),
+            is_table: self.draft.graph.inputs[0].shape.len() == 1,
+            told,
+            run: &run,
+        };
+        let inputs = beside.inputs(samples_within(most, self.products()?).max(made::FEW));
+        let numbered = inputs.iter().enumerate().map(|(number, input)| (number, &input.taken[..])).collect();
+        let observed = observe_each(&self.draft, &numbered)?;
+        self.is_beside = !inputs.is_empty();
+        self.take(inputs.into_iter().map(|input| input.given).collect(), observed);
         Ok(self)
     }
 
@@ -111,7 +171,9 @@ impl<'c> Prepared<'c> {
     pub(super) fn narrow(mut self) -> Option<Self> {
         self.observed.scores.truncate(self.samples.len());
         self.observed.made.clear();
-        (!std::mem::take(&mut self.made).is_empty()).then_some(self)
+        self.is_beside = false;
+        self.given_up = std::mem::take(&mut self.made).len();
+        (self.given_up > 0).then_some(self)
     }
 
     /// The name of the node that gives the scores.
@@ -127,6 +189,16 @@ impl<'c> Prepared<'c> {
     /// How many inputs were made.
     pub(super) fn made(&self) -> usize {
         self.made.len()
+    }
+
+    /// Whether some of them lie beside the samples.
+    pub(super) fn is_beside(&self) -> bool {
+        self.is_beside
+    }
+
+    /// How many of them were given up.
+    pub(super) fn given_up(&self) -> usize {
+        self.given_up
     }
 
     /// How many products of weights and activations a sample takes.

@@ -24,6 +24,7 @@ use super::{QuantizationOptions, check};
 
 /// Products of weights and activations that an attempt may take, and the fewest and the most samples that it is made on.
 const PRODUCTS: u64 = 8_000_000_000;
+const BESIDE_PRODUCTS: u64 = PRODUCTS / 8;
 const FEWEST_SAMPLES: usize = 4;
 const MOST_SAMPLES: usize = 48;
 
@@ -74,6 +75,7 @@ pub fn compile_to<'c>(
     let watched = Watched::new(calibration.tracer);
     let calibration = Calibration { tracer: &watched, ..calibration };
     let prepared = Prepared::new(graph, tensors, calibration, &options)?.widened(&options, PRODUCTS)?;
+    let prepared = prepared.beside(&options, aim.told, BESIDE_PRODUCTS)?;
     let searched = |prepared: &Prepared<'_>| {
         let found = watched.unless_failed(search(prepared, &options, aim, cost));
         if !options.saturates || options.proves || is_enough(&found) {
@@ -85,7 +87,9 @@ pub fn compile_to<'c>(
     };
     let mut found = searched(&prepared);
     // And so may what was made.
+    let serves = found.as_ref().is_ok_and(|found| found.serves_samples);
     if !is_enough(&found)
+        && !serves
         && let Some(narrow) = prepared.narrow()
     {
         let again = searched(&narrow);
@@ -123,6 +127,8 @@ struct Outcome {
     error: f64,
     /// Whether it misses the precision, or the mode has no room for it.
     falls_short: bool,
+    /// Whether only inputs beside the samples miss the precision: then the most bits serve these best.
+    serves_samples: bool,
 }
 
 /// As [`compile_to`], of what is prepared.
@@ -158,6 +164,13 @@ fn search(
         }
     }
     let Found { best, limit } = outcome?;
+    let on_samples = best.measured.on_samples.unwrap_or(best.measured.reached);
+    let falls_short = !best.is_met() || best.cost == u64::MAX;
+    let serves_samples = prepared.is_beside() && on_samples.is_met() && best.cost < u64::MAX;
+    if falls_short && serves_samples {
+        let network = best.network.with_reached(on_samples).with_made(0, prepared.made());
+        return Ok(Outcome { network, error: best.measured.reached.error, falls_short, serves_samples });
+    }
     let reached = best.measured.reached;
     if aim.demanded && !reached.is_met() {
         let (bits, asked) = (best.bits, aim.precision.to_string().into());
@@ -173,9 +186,8 @@ fn search(
         let (limit, fix) = (reason.into(), fix.into());
         return Err(CompileError::Precision { node, bits, asked, reached, lost, limit, fix });
     }
-    let falls_short = !reached.is_met() || best.cost == u64::MAX;
-    let network = best.network.with_reached(reached).with_made(prepared.made());
-    Ok(Outcome { network, error: reached.error, falls_short })
+    let network = best.network.with_reached(reached).with_made(prepared.made(), prepared.given_up());
+    Ok(Outcome { network, error: reached.error, falls_short, serves_samples: false })
 }
 
 fn check_aim(precision: Precision) -> Result<(), CompileError> {
@@ -522,6 +534,7 @@ impl<'a> Search<'a> {
         let mut measured = self.closeness.measure(samples, &scores, network.output_scale());
         if let Some(closeness) = &self.of_made {
             let of_made = closeness.measure(&self.part.made, &made, network.output_scale());
+            measured.on_samples = Some(measured.reached);
             measured.reached = measured.reached.with_made(&of_made.reached);
         }
         Ok(Candidate { network, bits, measured, cost: 0 })

@@ -65,6 +65,10 @@ impl Accumulator {
     }
 }
 
+/// Products that one pass over vectors sums. Vectors of a power of two of words compete for the same lines of a cache, of which each set holds
+/// eight or so: more of them at a time push each other out before a line was read whole.
+const STREAMS: usize = 8;
+
 /// What inner products go through on their way out: see [`Modulus::dot_permuted`].
 #[derive(Clone, Copy)]
 pub struct Ending<'a> {
@@ -105,7 +109,7 @@ impl Modulus {
     fn sum_of_products<const ADD: bool>(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
         assert_eq!(a.len(), b.len(), "one left factor for each right factor");
         // What is there is no larger than a product.
-        let most = (arch::sum_capacity(self) as usize).saturating_sub(1).max(1);
+        let most = (arch::sum_capacity(self) as usize).saturating_sub(1).clamp(1, STREAMS);
         let mut parts = a.chunks(most).zip(b.chunks(most));
         let (first_a, first_b) = parts.next().unwrap_or_default();
         arch::dot::<ADD>(self, out, first_a, first_b);

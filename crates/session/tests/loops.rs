@@ -44,7 +44,7 @@ fn linear(inputs: usize) -> cheetah::Linear {
 
 /// `h = begin(x)`, then for each part `x_t` of x: `h = round(max(cell(h + x_t), 0) / 2^SHIFT)`; all `h`, then the last.
 fn recurrent(reverse: bool, times: usize) -> Plan {
-    let relu = Function { relu: true, slope: None, high: None, shift: SHIFT };
+    let relu = Function { relu: true, shift: SHIFT, ..Function::IDENTITY };
     let windows = Windows::each(FEATURES);
     let ring = Ring::Pow2(BITS);
     let body = vec![

@@ -7,6 +7,8 @@ mod delphi;
 mod described;
 mod digest;
 mod executor;
+#[cfg(unix)]
+mod forked;
 mod handshake;
 mod kept;
 mod loops;

@@ -11,16 +11,17 @@ use std::sync::Arc;
 use lanner_bfv::{ParameterSet, Parameters, SecretKey, SeededCiphertext};
 use lanner_primitives::{Prg, Ring, Seed, Share};
 use lanner_step::{
-    BoxedStep, Built, Client, Cost, CotSupply, Encrypted, Inputs, Memory, ModelParts, Needs, ProtocolError,
-    Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, kind,
+    BoxedStep, Built, Client, Cost, CotSupply, Encrypted, Inputs, Memory, ModelParts, Needs, Online,
+    ProtocolError, Result, Samples, Server, Sets, Spec, StepCost, Unprepared, Value, ValueType, WORD, kind,
 };
-use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
+use lanner_wire::{Channel, Encode};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::evaluate::{InSession, OfSession};
 use super::layout::Layout;
+use super::needs;
 use super::primes::{Primes, product, residue};
-use super::{OF_A_SESSION, needs};
 
 /// The ring that the client's input is handed over in: that of no computation, and wider than any input.
 pub const INPUT: Ring = Ring::Pow2(40);
@@ -107,11 +108,11 @@ impl Built for BuiltEncrypt {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
+        Ok(Box::new(InSession(*self)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(self)
+        Ok(Box::new(Online(*self)))
     }
 }
 
@@ -121,29 +122,12 @@ struct Sealing {
     seed: Seed,
 }
 
-impl Step<Client> for BuiltEncrypt {
-    type Request = ();
-    type Material = Sealing;
+impl OfSession<Client> for BuiltEncrypt {
+    type Held = Sealing;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        client: &mut Client,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(Sealing, Option<Value>)> {
+    fn hold(&self, client: &mut Client) -> Result<Sealing> {
         let key = client.keys.shared(self.spec.set)?;
-        Ok((Sealing { key, seed: Seed::random(&mut client.rng) }, None))
-    }
-
-    fn encode(&self, _: &Sealing, _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<Sealing, DecodeError> {
-        Err(OF_A_SESSION)
+        Ok(Sealing { key, seed: Seed::random(&mut client.rng) })
     }
 
     fn online(
@@ -168,31 +152,8 @@ impl Step<Client> for BuiltEncrypt {
     }
 }
 
-impl Step<Server> for BuiltEncrypt {
-    type Request = ();
-    type Material = ();
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        _: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<((), Option<Value>)> {
-        Ok(((), None))
-    }
-
-    fn encode(&self, (): &(), _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    fn online(&self, channel: &mut dyn Channel, (): (), _: &Inputs) -> Result<Value> {
+impl Unprepared<Server> for BuiltEncrypt {
+    fn online(&self, channel: &mut dyn Channel, _: &Inputs) -> Result<Value> {
         let mut receive = || {
             let bytes = channel.receive(kind::SPECTRAL_INPUT, self.bytes()?)?;
             let ciphertext = SeededCiphertext::from_bytes_at(&self.parameters, self.spec.limbs, &bytes)?;

@@ -1,10 +1,54 @@
-//! What the server computes by itself, on ciphertexts and with the client's keys.
+//! What each party does in a run of steps that need nothing but a session's keys.
 
 use std::sync::Arc;
 
 use lanner_bfv::{Ciphertext, ParameterSet};
-use lanner_step::{Client, ClientKeys, Inputs, Result, Server, Step, Value};
+use lanner_step::{Client, ClientKeys, Inputs, PartyState, Result, Server, Step, Unprepared, Value};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
+
+/// One party's part of a step whose material lives as long as its session.
+pub(super) trait OfSession<P: PartyState>: Send + Sync {
+    /// What is held of the session, and drawn for one run.
+    type Held: Send + 'static;
+
+    /// As [`Step::prepare`].
+    fn hold(&self, party: &mut P) -> Result<Self::Held>;
+
+    /// As [`Step::online`].
+    fn online(&self, channel: &mut dyn Channel, held: Self::Held, inputs: &Inputs) -> Result<Value>;
+}
+
+/// Such a step.
+pub(super) struct InSession<S>(pub(super) S);
+
+impl<P: PartyState, S: OfSession<P>> Step<P> for InSession<S> {
+    type Request = ();
+    type Material = S::Held;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut P) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        _: &mut dyn Channel,
+        party: &mut P,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(S::Held, Option<Value>)> {
+        Ok((self.0.hold(party)?, None))
+    }
+
+    fn encode(&self, _: &S::Held, _: &mut Writer) {}
+
+    fn decode(&self, _: &mut Reader<'_>) -> Result<S::Held, DecodeError> {
+        Err(DecodeError::Invalid { what: "material of a session" })
+    }
+
+    fn online(&self, channel: &mut dyn Channel, held: S::Held, inputs: &Inputs) -> Result<Value> {
+        self.0.online(channel, held, inputs)
+    }
+}
 
 /// A layer on ciphertexts.
 pub(super) trait Evaluate: Send + Sync {
@@ -12,7 +56,7 @@ pub(super) trait Evaluate: Send + Sync {
     fn evaluate(&self, keys: &ClientKeys, inputs: &[Vec<Ciphertext>]) -> Result<Vec<Vec<Ciphertext>>>;
 }
 
-/// The server's side of such a layer.
+/// The server's side of such a layer, with the keys of a set.
 pub(super) struct AtServer<L> {
     pub(super) set: ParameterSet,
     pub(super) layer: L,
@@ -21,29 +65,11 @@ pub(super) struct AtServer<L> {
 /// The client's, which has nothing to do.
 pub(super) struct Elsewhere;
 
-impl<L: Evaluate> Step<Server> for AtServer<L> {
-    type Request = ();
-    /// The session's keys.
-    type Material = Arc<ClientKeys>;
+impl<L: Evaluate> OfSession<Server> for AtServer<L> {
+    type Held = Arc<ClientKeys>;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(Arc<ClientKeys>, Option<Value>)> {
-        Ok((server.keys.shared(self.set)?, None))
-    }
-
-    fn encode(&self, _: &Arc<ClientKeys>, _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<Arc<ClientKeys>, DecodeError> {
-        Err(OF_A_SESSION)
+    fn hold(&self, server: &mut Server) -> Result<Arc<ClientKeys>> {
+        server.keys.shared(self.set)
     }
 
     fn online(&self, _: &mut dyn Channel, keys: Arc<ClientKeys>, inputs: &Inputs) -> Result<Value> {
@@ -51,34 +77,8 @@ impl<L: Evaluate> Step<Server> for AtServer<L> {
     }
 }
 
-impl Step<Client> for Elsewhere {
-    type Request = ();
-    type Material = ();
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        _: &mut Client,
-        (): (),
-        _: &Inputs,
-    ) -> Result<((), Option<Value>)> {
-        Ok(((), None))
-    }
-
-    fn encode(&self, (): &(), _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    fn online(&self, _: &mut dyn Channel, (): (), _: &Inputs) -> Result<Value> {
+impl Unprepared<Client> for Elsewhere {
+    fn online(&self, _: &mut dyn Channel, _: &Inputs) -> Result<Value> {
         Ok(Value::AtPeer)
     }
 }
-
-/// Why material that lives as long as its session cannot be read.
-pub(super) const OF_A_SESSION: DecodeError = DecodeError::Invalid { what: "material of a session" };

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use lanner_bfv::{Ciphertext, Evaluator, ParameterSet, Parameters};
 use lanner_step::{
     BoxedStep, Built, Client, ClientKeys, Convolution, Encrypted, KeyUse, LayerWeights, Memory, ModelParts,
-    Needs, ProtocolError, Result, Samples, Server, Sets, Spec, ValueType, Work,
+    Needs, Online, ProtocolError, Result, Samples, Server, Sets, Spec, ValueType, Work,
 };
 use serde::{Deserialize, Serialize};
 
-use super::evaluate::{AtServer, Elsewhere, Evaluate};
+use super::evaluate::{AtServer, Elsewhere, Evaluate, InSession};
 use super::layout::Layout;
 use super::linear::Kernel;
 use super::primes::{Primes, product};
@@ -181,7 +181,7 @@ impl Built for BuiltLinear {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(Elsewhere))
+        Ok(Box::new(Online(Elsewhere)))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
@@ -197,7 +197,7 @@ impl Built for BuiltLinear {
             limbs,
             primes.encoders(),
         )?;
-        Ok(Box::new(AtServer { set, layer: Layer { parameters, kernel, behind } }))
+        Ok(Box::new(InSession(AtServer { set, layer: Layer { parameters, kernel, behind } })))
     }
 }
 

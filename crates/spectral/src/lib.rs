@@ -23,7 +23,6 @@ mod samples;
 mod square;
 
 pub use encrypt::{Encrypt, INPUT};
-use evaluate::OF_A_SESSION;
 pub use grid::{Grid, Taps};
 pub use layer::Linear;
 pub use layout::{Layout, Patches};

@@ -18,14 +18,15 @@ use lanner_bfv::{
 use lanner_primitives::{Ring, Share};
 use lanner_step::{
     Answers, BoxedStep, Built, Client, Cost, CotSupply, Inputs, Memory, ModelParts, Needs, Outcome,
-    ProtocolError, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, kind,
+    ProtocolError, Result, Samples, Server, Sets, Spec, StepCost, Value, ValueType, kind,
 };
-use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
+use lanner_wire::{Channel, Encode};
 use serde::{Deserialize, Serialize};
 
+use super::evaluate::{InSession, OfSession};
 use super::layout::Layout;
 use super::primes::{Primes, product};
-use super::{OF_A_SESSION, ciphertext_bytes, needs};
+use super::{ciphertext_bytes, needs};
 
 /// The disclosure of all scores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,11 +119,11 @@ impl Built for BuiltReveal {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
+        Ok(Box::new(InSession(*self)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(self)
+        Ok(Box::new(InSession(*self)))
     }
 }
 
@@ -132,22 +133,11 @@ struct Cover {
     mask: Plaintext,
 }
 
-impl Step<Server> for BuiltReveal {
-    type Request = ();
+impl OfSession<Server> for BuiltReveal {
     /// By prime.
-    type Material = Vec<Vec<Cover>>;
+    type Held = Vec<Vec<Cover>>;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(Self::Material, Option<Value>)> {
+    fn hold(&self, server: &mut Server) -> Result<Self::Held> {
         let Server { keys, rng, .. } = server;
         let public = &keys.get(self.spec.set)?.public;
         let mut cover = |encoder: &SlotEncoder, results: &[bool]| {
@@ -163,17 +153,10 @@ impl Step<Server> for BuiltReveal {
         };
         let results = self.spec.layout.occupied_by(self.spec.samples);
         let of_prime = |encoder| results.iter().map(|results| cover(encoder, results)).collect();
-        let covers = self.primes.encoders().iter().map(of_prime).collect::<Result<_>>()?;
-        Ok((covers, None))
+        self.primes.encoders().iter().map(of_prime).collect()
     }
 
-    fn encode(&self, _: &Self::Material, _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<Self::Material, DecodeError> {
-        Err(OF_A_SESSION)
-    }
-
-    fn online(&self, channel: &mut dyn Channel, covers: Self::Material, inputs: &Inputs) -> Result<Value> {
+    fn online(&self, channel: &mut dyn Channel, covers: Self::Held, inputs: &Inputs) -> Result<Value> {
         for (ciphertexts, covers) in inputs.encrypted()?.iter().zip(covers) {
             for (ciphertext, Cover { blinding, mask }) in ciphertexts.iter().zip(covers) {
                 channel.send(kind::SPECTRAL_OUTPUT, &seal(ciphertext, blinding, &mask)?.to_bytes())?;
@@ -183,28 +166,11 @@ impl Step<Server> for BuiltReveal {
     }
 }
 
-impl Step<Client> for BuiltReveal {
-    type Request = ();
-    type Material = Arc<SecretKey>;
+impl OfSession<Client> for BuiltReveal {
+    type Held = Arc<SecretKey>;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        _: &mut dyn Channel,
-        client: &mut Client,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(Arc<SecretKey>, Option<Value>)> {
-        Ok((client.keys.shared(self.spec.set)?, None))
-    }
-
-    fn encode(&self, _: &Arc<SecretKey>, _: &mut Writer) {}
-
-    fn decode(&self, _: &mut Reader<'_>) -> Result<Arc<SecretKey>, DecodeError> {
-        Err(OF_A_SESSION)
+    fn hold(&self, client: &mut Client) -> Result<Arc<SecretKey>> {
+        client.keys.shared(self.spec.set)
     }
 
     fn online(&self, channel: &mut dyn Channel, key: Arc<SecretKey>, _: &Inputs) -> Result<Value> {

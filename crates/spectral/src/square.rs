@@ -3,12 +3,12 @@
 use lanner_bfv::{Ciphertext, Evaluator, NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::parallel;
 use lanner_step::{
-    BoxedStep, Built, Client, ClientKeys, Encrypted, KeyUse, Memory, ModelParts, Needs, ProtocolError,
-    Result, Server, Sets, Spec, ValueType,
+    BoxedStep, Built, Client, ClientKeys, Encrypted, KeyUse, Memory, ModelParts, Needs, Online,
+    ProtocolError, Result, Server, Sets, Spec, ValueType,
 };
 use serde::{Deserialize, Serialize};
 
-use super::evaluate::{AtServer, Elsewhere, Evaluate};
+use super::evaluate::{AtServer, Elsewhere, Evaluate, InSession};
 use super::primes::{Primes, largest, product};
 use super::{ciphertext_bytes, needs};
 
@@ -85,11 +85,11 @@ impl Built for BuiltSquare {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(Elsewhere))
+        Ok(Box::new(Online(Elsewhere)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(AtServer { set: self.spec.set, layer: *self }))
+        Ok(Box::new(InSession(AtServer { set: self.spec.set, layer: *self })))
     }
 }
 

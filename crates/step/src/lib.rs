@@ -10,6 +10,7 @@
 //! common lies here, too: the shapes of layers, and what a session supplies to its steps.
 #![allow(clippy::doc_markdown, reason = "ReLU is the field's name, not code")]
 
+mod answer;
 mod built;
 mod cost;
 mod dynamic;
@@ -33,9 +34,11 @@ mod spec;
 mod state;
 mod supply;
 mod turns;
+mod unprepared;
 mod value;
 mod weight_form;
 
+pub use answer::{Answer, Answering, Asked};
 pub use built::{Answers, Built, StepCost};
 pub use cost::{Cost, OfflineCost};
 pub use dynamic::{AnyState, BoxedStep, DynStep};
@@ -60,5 +63,6 @@ pub use supply::{
     garbling_cost, keys_cost, receive_keys, secret_key, send_keys, transfer_sets, transfers_cost,
 };
 pub use turns::in_turns;
+pub use unprepared::{Online, Unprepared};
 pub use value::{Encrypted, Inputs, Known, Outcome, Value, ValueType};
 pub use weight_form::WeightForm;

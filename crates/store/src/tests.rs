@@ -3,6 +3,7 @@
 
 mod crashes;
 mod forked;
+mod inherited;
 mod uploads;
 mod weights;
 

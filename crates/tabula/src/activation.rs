@@ -2,14 +2,14 @@
 
 use lanner_dpf::{MAX_BITS, Salts};
 use lanner_primitives::{Block, Ring, Share};
-use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers};
+use lanner_step::{Cost, CotSupply, OfflineCost, Party, ProtocolError, Result};
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::corrections::Comparison;
 use super::dither::{Dither, Rounding};
-use super::keyed::Keyed;
+use super::keyed::{Keyed, Maker};
 use super::keys::{Made, Making};
 use super::opening::Opening;
 use super::signs::Signs;
@@ -153,14 +153,8 @@ impl Keyed for Activation {
         self.making.working() as u64 + self.dither.as_ref().map_or(0, Dither::working)
     }
 
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-        salt: Block,
-        rng: &mut impl CryptoRng,
-    ) -> Result<Material> {
-        let mut made = self.making.make(channel, transfers, salt, rng)?;
+    fn prepare(&self, maker: &mut Maker<'_, impl CryptoRng>, salt: Block) -> Result<Material> {
+        let mut made = self.making.make(maker, salt)?;
         let missing = || ProtocolError::WrongMaterial("no keys of an activation");
         let signs = made.pop().ok_or_else(missing)?;
         let (borrows, ring) = (made.pop(), Ring::Pow2(self.bits()));
@@ -168,12 +162,12 @@ impl Keyed for Activation {
         let masks = match (&self.dither, &borrows) {
             // The high bits are what signs are told by.
             (Some(dither), _) => {
-                let low = dither.draw(channel, transfers, rng)?;
+                let low = dither.draw(maker)?;
                 signs.thresholds.iter().copied().zip(low.iter()).map(mask).collect()
             }
             // The high bits need no keys: each party draws its share.
             (None, Some(borrows)) => {
-                let high = std::iter::repeat_with(|| rng.next_u64());
+                let high = std::iter::repeat_with(|| maker.rng.next_u64());
                 high.zip(borrows.thresholds.iter()).map(mask).collect()
             }
             (None, None) => return Err(missing()),

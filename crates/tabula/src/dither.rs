@@ -5,13 +5,14 @@
 //! ```
 
 use lanner_primitives::{Ring, Share};
-use lanner_step::{CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers};
+use lanner_step::{CotSupply, OfflineCost, Party, ProtocolError, Result};
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::{Driver, Lanes, Program};
-use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
+
+use super::keyed::Maker;
 
 /// How a lookup drops d bits of a value x.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,10 +83,9 @@ impl Dither {
     /// This party's shares of fresh numbers.
     pub(super) fn draw(
         &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-        rng: &mut impl CryptoRng,
+        Maker { channel, transfers, rng }: &mut Maker<'_, impl CryptoRng>,
     ) -> Result<Zeroizing<Vec<u64>>> {
+        let channel = &mut **channel;
         let bits = Share::random(Ring::Pow2(1), self.0.inputs(), rng);
         let request = self.0.request(channel, transfers)?;
         let material = self.0.prepare(channel, transfers, request, rng)?;

@@ -8,6 +8,16 @@ use lanner_step::{
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
+/// What a party makes masks and keys with.
+pub struct Maker<'m, R> {
+    /// To the other party, who makes its own.
+    pub channel: &'m mut dyn Channel,
+    /// Those of both directions.
+    pub transfers: &'m mut Transfers,
+    /// The source of its randomness.
+    pub rng: &'m mut R,
+}
+
 /// A step whose material is masks and keys; both parties run the same one.
 pub trait Keyed: Send + Sync + 'static {
     /// One party's one-time masks and keys.
@@ -65,10 +75,8 @@ pub trait Keyed: Send + Sync + 'static {
     /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
     fn prepare(
         &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
+        maker: &mut Maker<'_, impl CryptoRng>,
         salt: Block,
-        rng: &mut impl CryptoRng,
     ) -> Result<Self::Material, ProtocolError>;
 
     /// Online: this party's share of the results.
@@ -155,7 +163,7 @@ impl<K: Keyed, P: PartyState> Step<P> for ByKeys<K> {
     ) -> Result<(K::Material, Option<Value>), ProtocolError> {
         let (transfers, rng) = party.transfers()?;
         let salt = transfers.key_salt(salt)?;
-        Ok((self.0.prepare(channel, transfers, salt, rng)?, None))
+        Ok((self.0.prepare(&mut Maker { channel, transfers, rng }, salt)?, None))
     }
 
     fn encode(&self, material: &K::Material, writer: &mut Writer) {

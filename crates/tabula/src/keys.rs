@@ -12,15 +12,14 @@ use std::ops::Range;
 
 use lanner_dpf::{Corrections as Opened, GROUP, Growth, Keys, Salts, Sums};
 use lanner_primitives::{Block, Ring, Share};
-use lanner_step::{
-    Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers, kind,
-};
+use lanner_step::{Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, kind};
 use lanner_transfers::Layer;
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, pack_bits, packed_len};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::corrections::{Comparison, Corrections};
+use super::keyed::Maker;
 
 /// Nodes that are stored of the trees of one comparison.
 const NODES: usize = 1 << 22;
@@ -152,12 +151,10 @@ impl Making {
     /// Makes keys under a public salt that is used once.
     pub(super) fn make(
         &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
+        Maker { channel, transfers, rng }: &mut Maker<'_, impl CryptoRng>,
         salt: Block,
-        rng: &mut impl CryptoRng,
     ) -> Result<Vec<Made>> {
-        let party = transfers.party;
+        let (channel, party) = (&mut **channel, transfers.party);
         let correlations = transfers.both_ways(channel, self.bits())?;
         let root = root(party, &correlations);
         let mut grown = self.begin(party, root, &correlations, rng);

@@ -39,7 +39,7 @@ mod table;
 
 pub use activation::{Activation, Material, Shape};
 pub use dither::Rounding;
-pub use keyed::Keyed;
+pub use keyed::{Keyed, Maker};
 pub use maxima::{Maxima, MaximaMaterial, Tournament};
 pub use step::Lookup;
 pub use table::{Table, TableLookup, TableMaterial};

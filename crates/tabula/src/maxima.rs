@@ -10,8 +10,8 @@
 use lanner_dpf::Salts;
 use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{
-    Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Result, Sets, Spec, Transfers,
-    ValueType, Windows, Work, kind,
+    Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Result, Sets, Spec, ValueType, Windows,
+    Work, kind,
 };
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, pack_bits, packed_len};
 use rand_core::CryptoRng;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::ZeroizeOnDrop;
 
 use super::corrections::Comparison;
-use super::keyed::{ByKeys, Keyed};
+use super::keyed::{ByKeys, Keyed, Maker};
 use super::keys::{MAX_KEYS, Made, Making, swap};
 use super::signs::Signs;
 
@@ -141,14 +141,8 @@ impl Keyed for Tournament {
         })
     }
 
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-        salt: Block,
-        rng: &mut impl CryptoRng,
-    ) -> Result<MaximaMaterial> {
-        Ok(MaximaMaterial { salt, signs: self.making.make(channel, transfers, salt, rng)? })
+    fn prepare(&self, maker: &mut Maker<'_, impl CryptoRng>, salt: Block) -> Result<MaximaMaterial> {
+        Ok(MaximaMaterial { salt, signs: self.making.make(maker, salt)? })
     }
 
     fn online(

@@ -11,15 +11,14 @@ use std::ops::Range;
 
 use lanner_dpf::{GROUP, POINT_WORDS, PointGrowth, PointKeys, PointShape, PointSums, Salts};
 use lanner_primitives::{Block, Ring, Share};
-use lanner_step::{
-    Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, Transfers, kind,
-};
+use lanner_step::{Correlations, Cost, CotSupply, OfflineCost, Party, ProtocolError, Result, kind};
 use lanner_transfers::Layer;
 use lanner_transfers::blocks::{Driver, Lanes, Program, Task, xor};
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, pack_bits, packed_len};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::keyed::Maker;
 use super::keys::{MAX_KEYS, exchange, product, root, swap};
 
 /// Nodes that are grown at a time, of all keys.
@@ -171,12 +170,10 @@ impl PointMaking {
     /// Makes keys under salts that are used once.
     pub(super) fn make(
         &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
+        Maker { channel, transfers, rng }: &mut Maker<'_, impl CryptoRng>,
         salts: &Salts,
-        rng: &mut impl CryptoRng,
     ) -> Result<Points> {
-        let party = transfers.party;
+        let (channel, party) = (&mut **channel, transfers.party);
         let correlations = transfers.both_ways(channel, self.bits())?;
         let root = root(party, &correlations);
         let (nodes, sums) = self.grow(channel, party, salts, root, &correlations)?;

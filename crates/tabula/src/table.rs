@@ -10,8 +10,7 @@
 use lanner_dpf::{MAX_BITS, PointShape, Salts};
 use lanner_primitives::{Block, Ring, Share, parallel};
 use lanner_step::{
-    Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Result, Sets, Spec, Transfers,
-    ValueType, Work,
+    Built, Cost, CotSupply, Known, OfflineCost, Party, ProtocolError, Result, Sets, Spec, ValueType, Work,
 };
 use lanner_transfers::Polynomials;
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::corrections::Comparison;
-use super::keyed::{ByKeys, Keyed};
+use super::keyed::{ByKeys, Keyed, Maker};
 use super::keys::{Made, Making};
 use super::opening::Opening;
 use super::points::{PointMaking, Points};
@@ -178,20 +177,14 @@ impl Keyed for TableLookup {
         (self.making.working() as u64).max(self.points.working()).max(expanded)
     }
 
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-        salt: Block,
-        rng: &mut impl CryptoRng,
-    ) -> Result<TableMaterial> {
-        let made = self.making.make(channel, transfers, salt, rng)?.pop();
+    fn prepare(&self, maker: &mut Maker<'_, impl CryptoRng>, salt: Block) -> Result<TableMaterial> {
+        let made = self.making.make(maker, salt)?.pop();
         let borrows = made.ok_or(ProtocolError::WrongMaterial("no keys of a table"))?;
         let salts = Salts::new(salt, 1);
-        let points = self.points.make(channel, transfers, &salts, rng)?;
+        let points = self.points.make(maker, &salts)?;
         let ring = Ring::Pow2(self.kept + self.dropped);
         // The high bits need no keys: each party draws its share.
-        let high = std::iter::repeat_with(|| ring.embed((rng.next_u64() << self.dropped) as i64));
+        let high = std::iter::repeat_with(|| ring.embed((maker.rng.next_u64() << self.dropped) as i64));
         let masks = high.zip(borrows.thresholds.iter()).map(|(high, low)| ring.add(high, *low)).collect();
         let points = if self.expanded { self.expand(&salts, points)? } else { Vectors::Keys(points) };
         Ok(TableMaterial { salt, masks: Zeroizing::new(masks), borrows, points })

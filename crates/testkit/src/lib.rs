@@ -2,6 +2,7 @@
 //!
 //! Nothing here is secure or constant-time; no shipped crate depends on it.
 
+mod alone;
 mod arch;
 mod network;
 mod party;
@@ -10,6 +11,7 @@ mod statistics;
 mod transcript;
 mod uniform;
 
+pub use alone::alone;
 #[cfg(unix)]
 pub use arch::in_a_fork;
 pub use network::draw_network;

@@ -10,6 +10,8 @@ mod guard;
 mod input;
 mod regexes;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 pub use encoder::{Encoded, Encoder};
 pub use file::{Kind, TokenizerFile};

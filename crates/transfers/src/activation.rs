@@ -42,16 +42,17 @@ impl Activation {
         rounding: Rounding,
     ) -> Result<Self> {
         let refuse = |what| Err(ProtocolError::Parameters(what));
-        if function.slope.is_some() {
+        let Function { relu, slope, high, shift } = function;
+        if slope.is_some() {
             return refuse("a slope over a power of two");
         }
-        if function.high.is_some_and(|high| high < 0 || !function.relu) {
+        if high.is_some_and(|high| high < 0 || !relu) {
             return refuse("an upper bound that is negative or without ReLU");
         }
-        let left = from.saturating_sub(function.shift);
+        let left = from.saturating_sub(shift);
         let least = if is_step(function, windows.area()) { 2 } else { 3 };
         let widths = left >= least && from <= MAX_BITS && (2..=MAX_BITS).contains(&to);
-        if !widths || function.high.is_some_and(|high| high as u64 > mask(left - 1)) {
+        if !widths || high.is_some_and(|high| high as u64 > mask(left - 1)) {
             return refuse("bits of a nonlinear layer");
         }
         let (elements, area) = (windows.place_by_place()?, windows.area());
@@ -116,12 +117,9 @@ impl Activation {
     }
 }
 
-/// Zero up to zero, and one from one on.
-const STEP: Function = Function { relu: true, slope: None, high: Some(1), shift: 0 };
-
 /// Whether a function of windows is `[x >= 1]` of each element, which is one comparison.
 fn is_step(function: Function, area: usize) -> bool {
-    function == STEP && area == 1
+    function == Function::STEP && area == 1
 }
 
 /// `[x >= 1]` of values over `Z_2^from`, in words: the sign of `x - 1`. Of the ring's lowest value that wraps, and 1 comes out, however it is shared.

@@ -23,10 +23,13 @@ use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::{receive_share, send_share};
 use lanner_step::{
-    BoxedStep, Built, Client, Cost, CotSupply, Inputs, Known, Memory, ModelParts, Needs, OfflineCost,
-    PartyState, ProtocolError, Result, Server, Step, StepCost, Transfers, Value, ValueType, WORD, kind,
+    BoxedStep, Built, Client, Convolution, Cost, CotSupply, Inputs, Known, Memory, ModelParts, Needs,
+    OfflineCost, PartyState, ProtocolError, Result, Samples, Server, Sets, Spec, Step, StepCost, Transfers,
+    Value, ValueType, WORD, Work, kind,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
+
+use serde::{Deserialize, Serialize};
 
 use crate::source::Source;
 
@@ -108,11 +111,42 @@ pub(crate) trait ByChoices: Send + Sync + Sized + 'static {
     fn decode_choices(&self, reader: &mut Reader<'_>) -> Result<Self::Choices, DecodeError>;
 }
 
-/// The type of what a layer makes of values of these types where the client knows its share ahead of time.
-pub(crate) fn known_to_client(made: ValueType) -> ValueType {
-    match made {
-        ValueType::Shared { ring, len, .. } => ValueType::shared(ring, len, Known::CLIENT),
-        other => other,
+/// The public parameters of such a layer.
+pub trait FromChoices: Spec {
+    /// As [`Spec::build`], of the layer that is computed ahead.
+    ///
+    /// # Errors
+    /// As there.
+    fn build_ahead(&self) -> Result<Box<dyn Built>>;
+}
+
+/// A layer that is computed ahead of time, on a mask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComputedAhead<S>(pub S);
+
+impl<S: FromChoices> Spec for ComputedAhead<S> {
+    fn shape(&self) -> Option<&Convolution> {
+        self.0.shape()
+    }
+
+    /// The client knows its share ahead of time.
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
+        Ok(match self.0.infer(inputs)? {
+            ValueType::Shared { ring, len, .. } => ValueType::shared(ring, len, Known::CLIENT),
+            other => other,
+        })
+    }
+
+    fn work(&self) -> Work {
+        self.0.work()
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Self> {
+        self.0.of_samples(samples).map(Self)
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
+        self.0.build_ahead()
     }
 }
 

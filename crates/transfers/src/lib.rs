@@ -82,14 +82,15 @@ pub mod blocks {
 }
 
 pub use activation::Rounding;
+pub use by_choices::{ComputedAhead, FromChoices};
 pub use chosen::RingChosen;
 pub use function::End;
 pub use layer::Layer;
 pub use material::Material;
 pub use polynomials::{Factors, Polynomials};
 pub use preparation::Request;
-pub use select::{RingSelect, SelectAhead};
-pub use sparse::{RingSparse, SparseAhead};
+pub use select::RingSelect;
+pub use sparse::RingSparse;
 pub use step::{DropGuard, RingActivation, RingFunction, RingMatrixProduct, RingProduct, RingSquare};
 
 #[cfg(test)]

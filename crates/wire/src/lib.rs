@@ -9,6 +9,9 @@ mod channel;
 mod encode;
 mod error;
 mod reader;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 mod writer;
 
 pub use bits::{pack_bits, pack_bits_to, packed_len, unpack_bits};

@@ -27,10 +27,10 @@ impl Layer {
     /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Parameters`] if the windows do not fit, or a bound
     /// is negative or comes without ReLU, or a slope comes with ReLU, a bound or a pool.
     pub fn new(function: Function, windows: &Windows, from: Ring, to: Ring) -> Result<Self> {
-        let (ring, shift) = (from, function.shift);
-        let high = function.high.map(u64::try_from).transpose();
+        let (Function { relu, slope, high, shift }, ring) = (function, from);
+        let high = high.map(u64::try_from).transpose();
         let high = high.map_err(|_| ProtocolError::Parameters("a negative upper bound"))?;
-        let circuit = match (function.relu, function.slope, high, windows.area()) {
+        let circuit = match (relu, slope, high, windows.area()) {
             (false, None, None, 1) => library::rescale(ring, shift)?,
             (true, None, None, 1) => library::relu_rescale(ring, shift)?,
             (true, None, Some(high), 1) => library::relu_clip(ring, shift, high)?,
@@ -47,7 +47,7 @@ impl Layer {
                 return Err(ProtocolError::Parameters("an upper bound without ReLU"));
             }
         };
-        Self::of_windows(circuit, windows, from, to, !function.relu)
+        Self::of_windows(circuit, windows, from, to, !relu)
     }
 
     /// The layer that tells of each window whether any value is zero, from a ring modulo a power of two to bits in the ring `to`.

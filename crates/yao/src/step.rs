@@ -2,8 +2,9 @@
 
 use lanner_primitives::Ring;
 use lanner_step::{
-    BoxedStep, Built, Client, CotSupply, Function, Inputs, Known, LABEL, Memory, ModelParts, Needs, Result,
-    Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, Windows, Work,
+    Answer, Answering, Asked, BoxedStep, Built, Client, CotSupply, Function, Inputs, Known, LABEL, Memory,
+    ModelParts, Needs, Result, Samples, Server, Sets, Spec, Step, StepCost, Value, ValueType, WORD, Windows,
+    Work,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,7 @@ impl Built for Layer {
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(ServerLayer::new(*self)))
+        Ok(Box::new(Answering(ServerLayer::new(*self))))
     }
 }
 
@@ -136,7 +137,7 @@ impl Built for Revealed {
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(ServerRevealed::new(*self)))
+        Ok(Box::new(Answering(ServerRevealed::new(*self))))
     }
 }
 
@@ -171,20 +172,12 @@ impl Step<Client> for ClientLayer {
     }
 }
 
-impl Step<Server> for ServerLayer {
-    type Request = ();
+impl Answer for ServerLayer {
     type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
 
     fn prepare(
         &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        known: &Inputs,
+        Asked { channel, server, known }: Asked<'_>,
     ) -> Result<(ServerMaterial, Option<Value>)> {
         let (garbling, rng) = server.garbling_mut()?;
         Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
@@ -239,20 +232,12 @@ impl Step<Client> for ClientRevealed {
     }
 }
 
-impl Step<Server> for ServerRevealed {
-    type Request = ();
+impl Answer for ServerRevealed {
     type Material = ServerRevealedMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
 
     fn prepare(
         &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        known: &Inputs,
+        Asked { channel, server, known }: Asked<'_>,
     ) -> Result<(ServerRevealedMaterial, Option<Value>)> {
         let (garbling, rng) = server.garbling_mut()?;
         Ok((self.offline(channel, garbling, known.share()?, rng)?, None))

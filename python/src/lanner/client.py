@@ -363,6 +363,9 @@ class Client(OfProcess):
         documents = json.loads(self._call(partial(native.predict, batch[start:end], len(batch) - end)))
         return documents
 
+    def __repr__(self) -> str:
+        return f"<lanner.Client at {self.address}>"
+
     def close(self) -> None:
         """End the session. Closing twice does nothing.
 

@@ -1,4 +1,4 @@
-"""How much of the stated range of inputs the calibration samples cover, and what that means for the model."""
+"""What inputs the calibration samples say too little of, and what that means for the model."""
 
 from __future__ import annotations
 
@@ -47,4 +47,19 @@ def sentence_on(samples: NDArray[np.float32], limits: tuple[float, float], made:
         f"{says}, and with inputs of lanner's own making in the rest of it there is no room for the precision: results "
         "for inputs unlike the samples may be wrong; give samples from all of the range, state a narrower one, or drop "
         "--input-range where columns differ in size, so that each gets its own"
+    )
+
+
+def sentence_beside(given_up: int) -> str | None:
+    """What the owner should know of a model that tells probabilities; None where these are precise beside the samples.
+
+    Args:
+        given_up: How many inputs between the samples and beside them the compiler made, and has no room for.
+    """
+    if not given_up:
+        return None
+    return (
+        f"on {given_up} inputs between the calibration samples and beside them there is no room for the precision: for "
+        "inputs unlike the samples probabilities may be off by more than it; give more samples, scale columns before "
+        "they are squared or multiplied, or take --output label"
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from lanner import _native
 from lanner.capacity import LIKE_THE_TABLES, Machine
 from lanner.columns import StatedColumn
-from lanner.coverage import sentence_on
+from lanner.coverage import sentence_beside, sentence_on
 from lanner.divergence import Divergence, diverge
 from lanner.embeddings import beside, write_tables
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
@@ -308,6 +308,12 @@ class Model:
     def _batch(self, x: Given) -> NDArray[np.float32]:
         return batch_of(x, self.manifest.input)
 
+    def __reduce__(self) -> NoReturn:
+        raise MisuseError(
+            "a model is not pickled: its weights would go wherever the pickle goes",
+            fix="save it with `Model.save`, and load the file with `lanner.load` there",
+        )
+
     def __repr__(self) -> str:
         entry = self.manifest
         return f"<lanner.Model {entry.name}: input {entry.input.shape}, mode {entry.mode}, output {entry.output}>"
@@ -374,12 +380,13 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)
+    told, sentence = compiled.report()["calibration"], None
     if (stated := options.get("input_range")) is not None:
-        made = compiled.report()["calibration"]["inputs_made"]
-        if (sentence := sentence_on(samples, stated, made)) is not None:
-            compiled.notes = (*compiled.notes, sentence)
-            if not made:
-                warnings.warn(f"{compiled.name}: {sentence}", PrecisionWarning, stacklevel=2)
+        sentence = sentence_on(samples, stated, told["inputs_made"])
+    if (sentence := sentence or sentence_beside(told["inputs_given_up"])) is not None:
+        compiled.notes = (*compiled.notes, sentence)
+        if not told["inputs_made"]:
+            warnings.warn(f"{compiled.name}: {sentence}", PrecisionWarning, stacklevel=2)
     if imported.policy.supposed:
         imported.policy.check_scores(compiled.predict_float(samples))
     if compiled.precision is not None and (shortfall := compiled.precision.shortfall()) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from typing import Any
 
 from lanner.named import NamedOutput, split_outputs
@@ -86,7 +87,7 @@ class SentMessage:
     beginning: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Prediction:
     """One input's result.
 
@@ -157,6 +158,30 @@ class Prediction:
             saturated=document.get("saturated"),
         )
 
+    def __repr__(self) -> str:
+        return f"Prediction({', '.join(f'{name}={value!r}' for name, value in self._result())}; {self._cost()})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the result as a table, and what it cost."""
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in self._result()
+        )
+        return f"<table>{rows}</table><p>{escape(self._cost())}</p>"
+
+    def _result(self) -> list[tuple[str, object]]:
+        """What the policy reveals, by name; long lists cut short."""
+        names = ("label", "class_name", "labels", "class_names", "probability", "top", "logits", "values", "saturated")
+        found = ((name, getattr(self, name)) for name in names)
+        return [(name, _shortened(value)) for name, value in found if value is not None]
+
+    def _cost(self) -> str:
+        """Time and traffic online, and in all."""
+        online, everything = self.phases["online"], sum(self.phases.values(), start=Phase(0.0, 0, 0, 0))
+        return (
+            f"mode {self.mode}, online {online.seconds:.3g} s and {online.bytes / 1e6:.3g} MB, "
+            f"in all {everything.seconds:.3g} s and {everything.bytes / 1e6:.3g} MB"
+        )
+
     def document(self) -> dict[str, Any]:
         """The element of ``predictions`` that ``--json`` prints."""
         fields = asdict(self)
@@ -186,6 +211,18 @@ class Prediction:
         shapes = {output.name: list(output.shape) for output in outputs}
         return replace(self, values=split_outputs(outputs, self.values), shape=shapes)
 
+
+def _shortened(value: object) -> object:
+    """A value as it is shown in a line: of a long list its first numbers, and how many there are."""
+    if isinstance(value, dict):
+        return {name: _shortened(each) for name, each in value.items()}
+    if isinstance(value, list) and len(value) > _SHOWN:
+        return f"[{', '.join(f'{each:.4g}' for each in value[:_SHOWN])}, ... {len(value)} numbers]"
+    return value
+
+
+#: Numbers of a list that are shown.
+_SHOWN = 6
 
 _DOCUMENT_ORDER = (
     "input",

@@ -235,6 +235,9 @@ class Server(OfProcess):
             computed: list[dict[str, Any]] = json.loads(self._native.computed())
         return computed
 
+    def __repr__(self) -> str:
+        return f"<lanner.Server at {self.address}>"
+
     def __enter__(self) -> Self:
         self.start()
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,12 @@ import pytest
 from helpers.documents import free_address
 from helpers.processes import lanner, serving
 from helpers.scraping import Scraped
-from lanner.benchmarks.cases import cases
+from lanner.benchmarks.cases import Case, cases
+from lanner.benchmarks.measure import measure
+from lanner.benchmarks.rows import Row
 from lanner.benchmarks.transformers import drawn_texts, encoder, encoder_file
+from lanner.benchmarks.trees import complete
+from lanner.network import Network
 from lanner.options import Protocols
 
 FIELDS = {
@@ -39,6 +44,19 @@ FIELDS = {
     "paper",
     "public_code",
 }
+
+
+def test_figures_of_samples_that_are_given_together_are_those_of_one() -> None:
+    ensemble = partial(complete, 2, 2, 3, 1)
+
+    def total(rows: int) -> Row:
+        case = Case("trees", "small", partial(ensemble, rows=rows))
+        return measure(case, Protocols("cheetah"), [Network("loopback")], 1)[-1]
+
+    one, five = total(1), total(5)
+    assert (one.phase, one.repeat, five.repeat) == ("total", 1, 1)
+    # What TLS adds is counted of the one alone.
+    assert one.bytes / 2 < five.bytes <= one.bytes
 
 
 @pytest.mark.parametrize(

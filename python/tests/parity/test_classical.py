@@ -12,8 +12,10 @@ import pytest
 from numpy.typing import NDArray
 from skl2onnx import to_onnx
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris, make_classification, make_friedman1
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification, make_friedman1
 from sklearn.decomposition import KernelPCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.ensemble import StackingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.mixture import GaussianMixture
@@ -73,7 +75,7 @@ def numbers_of(output: Any) -> NDArray[np.float64]:  # noqa: ANN401 - an array, 
 
 
 #: Those that a test needs more than five seconds for.
-LONG = {"outliers", "radial machine", "machine of nu", "probabilities of a machine"}
+LONG = {"outliers", "radial machine", "machine of nu", "probabilities of a machine", "a stack"}
 
 LABELLED: dict[str, tuple[Callable[[], Any], Callable[[], Data]]] = {
     "linear machine": (lambda: SVC(kernel="linear"), clouds),
@@ -156,6 +158,69 @@ def test_values_are_onnxruntimes(name: str) -> None:
     expected = numbers_of(asked(model, others)[-1]).reshape(len(others), -1)
     found = compiled.predict_fixed(others).reshape(len(others), -1)
     assert np.abs(found - expected).max() <= most * np.ptp(expected)
+
+
+def wines() -> Data:
+    rows, kinds = load_wine(return_X_y=True)
+    return rows.astype(np.float32), kinds
+
+
+def cells() -> Data:
+    rows, kinds = load_breast_cancer(return_X_y=True)
+    return rows.astype(np.float32), kinds
+
+
+def unlike(rows: Rows) -> Rows:
+    """Rows between those given, of columns of different ones, drawn from all of each column, and beyond."""
+    chosen = np.random.default_rng(9)
+    one, other = chosen.permutation(rows)[:90], chosen.permutation(rows)[:90]
+    mixed = np.stack([chosen.permutation(column)[:90] for column in rows.T], axis=1)
+    drawn = chosen.uniform(rows.min(0), rows.max(0), (90, rows.shape[1]))
+    between = one + (other - one) * chosen.uniform(size=(90, 1))
+    farther = rows.mean(0) + 1.5 * (one - rows.mean(0))
+    # Numbers below 0 are refused in columns that have none.
+    return np.concatenate([mixed, drawn, between, farther.clip(np.minimum(rows.min(0), 0), None)]).astype(np.float32)
+
+
+PROBABLE: dict[str, tuple[Callable[[], Any], Callable[[], Data]]] = {
+    "linear discriminants": (LinearDiscriminantAnalysis, wines),
+    "linear discriminants of columns that follow one another": (LinearDiscriminantAnalysis, cells),
+    "quadratic discriminants": (lambda: QuadraticDiscriminantAnalysis(reg_param=0.01), flowers),
+    "Gaussian classes": (GaussianNB, flowers),
+    "Gaussian classes of large numbers": (GaussianNB, wines),
+    "a stack": (
+        lambda: StackingClassifier([("a", LogisticRegression(max_iter=500)), ("b", GaussianNB())], cv=3),
+        flowers,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", marked(PROBABLE, LONG))
+def test_probabilities_of_rows_unlike_the_samples_are_onnxruntimes(name: str) -> None:
+    make, data = PROBABLE[name]
+    rows, kinds = data()
+    model = to_onnx(make().fit(rows, kinds), rows[:1], options={"zipmap": False})
+    compiled = lanner.compile(model, rows, output="value", output_name=model.graph.output[1].name, mode="cheetah")
+    others = unlike(rows)
+    assert np.abs(compiled.predict_fixed(others) - asked(model, others)[1]).max() < 0.01
+    assert compiled.report()["calibration"]["inputs_made"] > 32
+
+
+def test_a_probability_of_rows_unlike_the_samples_is_onnxruntimes() -> None:
+    rows, kinds = cells()
+    model = to_onnx(LinearDiscriminantAnalysis().fit(rows, kinds), rows[:1], options={"zipmap": False})
+    compiled = lanner.compile(model, rows, output="probability", mode="cheetah", digits=3)
+    others = unlike(rows)[:180]
+    assert np.abs(compiled.predict_probability(others) - asked(model, others)[1].max(1)).max() < 0.01
+
+
+def test_owners_are_told_where_probabilities_beside_the_samples_are_not_precise() -> None:
+    rows, kinds = wines()
+    model = to_onnx(QuadraticDiscriminantAnalysis(reg_param=0.01).fit(rows, kinds), rows[:1], options={"zipmap": False})
+    with pytest.warns(lanner.PrecisionWarning, match="probabilities may be off by more"):
+        compiled = lanner.compile(model, rows, output="probability", mode="cheetah")
+    assert compiled.report()["calibration"]["inputs_given_up"] > 32
+    assert any("unlike the samples" in note for note in compiled.notes)
 
 
 def test_a_probability_of_two_classes_is_the_machines() -> None:

@@ -434,6 +434,35 @@ def test_places_in_front_of_the_batch_are_gathered() -> None:
     compiled(around(nodes, places=places))
 
 
+def places_of_samples(first: str) -> onnx.ModelProto:
+    """Rows picked by their sample's number, which a file computes from the size of the batch, and their own."""
+    order = np.array([2, 0, 5, 1, 4, 3, 0]).reshape(1, -1, 1)
+    nodes = [
+        made("Shape", ["a"], "size", start=0, end=1),
+        made("Squeeze", ["size"], "count"),
+        made("Range", ["zero", "count", "one"], "numbers"),
+        made("Mul", ["numbers", "zero"], "first"),
+        made("Reshape", [first, "column"], "samples"),
+        made("Concat", ["size", "sides"], "shape", axis=0),
+        made("Expand", ["samples", "shape"], "of_each"),
+        made("Expand", ["order", "shape"], "rows"),
+        made("Concat", ["of_each", "rows"], "places", axis=-1),
+        made("GatherND", ["a", "places"], "t"),
+    ]
+    sides = np.array([order.size, 1])
+    return around(nodes, zero=0, one=1, column=np.array([-1, 1, 1]), sides=sides, order=order)
+
+
+def test_places_that_name_each_sample_itself_are_gathered() -> None:
+    compiled(places_of_samples("numbers"))
+
+
+def test_places_that_name_the_first_sample_for_all_are_refused() -> None:
+    model = places_of_samples("first")
+    with pytest.raises(lanner.ModelError, match="GatherND picks among the samples"):
+        lanner.compile(model, samples(model), mode="cheetah", output="logits")
+
+
 def test_onnxruntime_computes_constants_that_the_reference_cannot() -> None:
     """NumPy chooses among 64 arrays at most."""
     table = np.random.default_rng(2).standard_normal((100, WIDTH)).astype(np.float32)

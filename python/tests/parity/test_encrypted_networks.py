@@ -123,7 +123,7 @@ def test_relus_give_way_to_quadratics_where_that_is_asked(tmp_path: Path) -> Non
     with pytest.raises(lanner.UnsupportedOpError, match="Relu is not computed on ciphertexts") as refused:
         lanner.compile(path, x, mode="spectral", output="logits")
     (kept,) = re.findall(r"keep the label of (\d+) of 60 samples", str(refused.value))
-    assert "--replace-relu" in str(refused.value)
+    assert "replace_relu=" in str(refused.value)
     model = lanner.compile(path, x, mode="spectral", output="logits", precision="2%", replace_relu=True)
     float_labels, fixed_labels = (scores.argmax(axis=1) for scores in (model.predict_float(x), model.predict_fixed(x)))
     # What the integers round away changes few of them.

@@ -1,5 +1,6 @@
 """Predictions and the manifest keep the documented JSON form."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,15 @@ DOCUMENT = {
 def test_document_survives_the_types() -> None:
     assert Prediction.from_document(DOCUMENT).document() == DOCUMENT
     assert list(Prediction.from_document(DOCUMENT).document()) == list(DOCUMENT)
+
+
+def test_a_prediction_is_short_in_a_line_and_a_table_in_a_notebook() -> None:
+    prediction = replace(Prediction.from_document(DOCUMENT), class_name="<7>", logits=[float(i) for i in range(1000)])
+    text, html = repr(prediction), prediction._repr_html_()
+    assert text.startswith("Prediction(label=7, class_name='<7>', logits='[0, 1, 2, 3, 4, 5, ... 1000 numbers]'; mode")
+    assert len(text) < 250
+    assert "<td>&lt;7&gt;</td>" in html
+    assert "<th>probability" not in html
 
 
 def test_phase_sums_both_directions() -> None:

@@ -2,14 +2,13 @@
 
 use lanner_bfv::BfvError;
 use lanner_bfv::function_privacy::PreparedPhase;
-use lanner_bfv::halves::C1;
-use lanner_primitives::{Prg, Seed, Share, parallel};
+use lanner_primitives::{Prg, Share, parallel};
 use lanner_step::encoding::undecodable;
 use lanner_step::{Client, Inputs, Result, Step, Value, in_turns, kind};
-use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
-use super::input::Prepared;
+use super::input::{Prepared, announce};
 use super::packing::Place;
 use super::scheme::Scheme;
 
@@ -117,16 +116,8 @@ impl Step<Client> for ClientLayer {
 
     fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
         let key = client.keys.of(&self.scheme.parameters)?;
-        let prepare = |seed: &Seed| self.scheme.inputs.prepare(key, &mut Prg::new(seed.clone()));
-        let seeds = parallel::seeds(self.inputs.len(), &mut client.rng);
-        let prepared = parallel::map(seeds.iter(), prepare);
-        let prepared = prepared.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-        // C -> S: seeds of c1
-        let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
-        channel.send(kind::LINEAR_SEEDS, &seeds)?;
-        channel.flush()?;
-        Ok(ClientRequest(encryptions))
+        let prepare = |_, rng: &mut Prg| self.scheme.inputs.prepare(key, rng);
+        announce(channel, self.inputs.len(), &mut client.rng, prepare).map(ClientRequest)
     }
 
     fn prepare(

@@ -2,9 +2,9 @@
 
 use lanner_bfv::halves::{C0, C1, InputModulus, PreparedEncryption, PreparedInput};
 use lanner_bfv::{BfvError, CoefficientEncoder, NoiseBound, Parameters, SecretKey};
-use lanner_primitives::Prg;
-use lanner_step::{ProtocolError, Result};
-use lanner_wire::{Encode, Reader, Writer};
+use lanner_primitives::{Prg, Seed, parallel};
+use lanner_step::{ProtocolError, Result, kind};
+use lanner_wire::{Channel, Encode, Reader, Writer};
 
 /// The form of a layer's inputs.
 #[derive(Clone, Debug)]
@@ -96,4 +96,22 @@ impl Prepared {
             Self::Rounded(prepared) => prepared.encode(writer),
         }
     }
+}
+
+/// Prepares so many encryptions, each by a generator of its own, and announces their second halves.
+pub(crate) fn announce(
+    channel: &mut dyn Channel,
+    count: usize,
+    rng: &mut Prg,
+    prepare: impl Fn(usize, &mut Prg) -> Result<(C1, Prepared), BfvError> + Sync,
+) -> Result<Vec<Prepared>, ProtocolError> {
+    let seeds = parallel::seeds(count, rng);
+    let prepare = |(index, seed): (usize, &Seed)| prepare(index, &mut Prg::new(seed.clone()));
+    let prepared = parallel::map(seeds.iter().enumerate(), prepare);
+    let prepared = prepared.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    // C -> S: seeds of c1
+    channel.send(kind::LINEAR_SEEDS, &announced.iter().flat_map(C1::to_bytes).collect::<Vec<_>>())?;
+    channel.flush()?;
+    Ok(encryptions)
 }

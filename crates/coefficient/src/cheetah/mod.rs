@@ -34,7 +34,7 @@ mod step;
 
 pub use client::{ClientLayer, ClientMaterial, ClientRequest};
 pub(crate) use client::{coefficients, scattered};
-pub(crate) use input::{InputForm, Prepared};
+pub(crate) use input::{InputForm, Prepared, announce};
 pub use packing::{AnswerForm, Packing, Place, search_steps};
 pub use price::of_bytes as price_of_bytes;
 pub use scheme::{Accuracy, Scheme};

@@ -9,7 +9,7 @@ use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, Interleaving};
 use lanner_primitives::{Prg, Share, parallel};
 use lanner_step::encoding::{read_share, undecodable, write_share};
 use lanner_step::{
-    Inputs, LayerWeights, ProtocolError, Result, Server, Step, Value, WeightForm, in_turns, kind,
+    Answer, Asked, Inputs, LayerWeights, ProtocolError, Result, Server, Value, WeightForm, in_turns, kind,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
@@ -218,21 +218,10 @@ impl ServerLayer {
     }
 }
 
-impl Step<Server> for ServerLayer {
-    type Request = ();
+impl Answer for ServerLayer {
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
+    fn prepare(&self, Asked { channel, server, .. }: Asked<'_>) -> Result<(ServerMaterial, Option<Value>)> {
         let announced = self.receive_seeds(channel)?;
         let material = self.answer_seeds(channel, server, &announced)?;
         let share = material.share.clone();

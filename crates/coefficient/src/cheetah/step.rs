@@ -3,9 +3,9 @@
 use lanner_bfv::{CoefficientFactor, ParameterSet};
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory, ModelParts,
-    Needs, Result, Samples, Server, Sets, Shared, Spec, StepCost, ValueType, WORD, WeightForm, Weights, Work,
-    limb,
+    Answering, Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory,
+    ModelParts, Needs, Result, Samples, Server, Sets, Shared, Spec, StepCost, ValueType, WORD, WeightForm,
+    Weights, Work, limb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -186,6 +186,6 @@ impl Built for BuiltLinear {
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let weights = model.weights(node, self.scheme.packing().shape().outputs()?)?;
-        Ok(Box::new(self.server_layer(&weights, model.shared())?))
+        Ok(Box::new(Answering(self.server_layer(&weights, model.shared())?)))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, write_share};
 use lanner_step::messages::receive_share;
-use lanner_step::{Inputs, Result, Server, Step, Value, WeightForm, kind};
+use lanner_step::{Answer, Asked, Inputs, Result, Value, WeightForm, kind};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 use super::Product;
@@ -45,22 +45,11 @@ impl ServerLayer {
     }
 }
 
-impl Step<Server> for ServerLayer {
-    type Request = ();
+impl Answer for ServerLayer {
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
     /// It sends nothing before it has received all.
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
+    fn prepare(&self, Asked { channel, server, .. }: Asked<'_>) -> Result<(ServerMaterial, Option<Value>)> {
         let scheme = self.layer.scheme();
         let nothing = Share::zero(scheme.input_ring(), scheme.packing().shape().inputs());
         // C -> S: seeds of c1, c0 of the mask

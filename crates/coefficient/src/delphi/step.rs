@@ -2,8 +2,8 @@
 
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, Memory, ModelParts, Needs, Result,
-    Server, Sets, Spec, StepCost, ValueType, WORD, WeightForm, Work, limb,
+    Answering, Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, Memory, ModelParts, Needs,
+    Result, Server, Sets, Spec, StepCost, ValueType, WORD, WeightForm, Work, limb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,6 @@ impl Built for BuiltSplit {
         let make = || Product::new(&shape, bits, weights.weight);
         let product = model.shared().get_or(&purpose, weights.weight, make)?;
         let layer = self.0.server_layer(&weights, model.shared())?;
-        Ok(Box::new(ServerLayer::of(layer, product)))
+        Ok(Box::new(Answering(ServerLayer::of(layer, product))))
     }
 }

@@ -1,15 +1,14 @@
 //! The client's side of a product of matrices.
 
-use lanner_bfv::halves::C1;
 use lanner_bfv::{BfvError, SecretKey};
-use lanner_primitives::{Prg, Ring, Seed, Share, parallel};
+use lanner_primitives::{Prg, Ring, Share, parallel};
 use lanner_step::encoding::undecodable;
 use lanner_step::{Client, Inputs, ProtocolError, Result, Step, Value, in_turns, kind};
-use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::scheme::{Places, Scheme, Shape};
-use crate::cheetah::{Prepared, coefficients, scattered};
+use crate::cheetah::{Prepared, announce, coefficients, scattered};
 
 /// A product as the client runs it.
 pub struct ClientProduct {
@@ -107,19 +106,12 @@ impl Step<Client> for ClientProduct {
     fn request(&self, channel: &mut dyn Channel, client: &mut Client) -> Result<ClientRequest> {
         let key = client.keys.of(&self.scheme.parameters)?;
         let forms = self.forms();
-        let seeds = parallel::seeds(self.scheme.shape.groups * forms.len(), &mut client.rng);
-        let prepare = |(index, seed): (usize, &Seed)| {
+        let count = self.scheme.shape.groups * forms.len();
+        let prepare = |index: usize, rng: &mut Prg| {
             let side: usize = forms[index % forms.len()];
-            self.scheme.inputs[side].prepare(key, &mut Prg::new(seed.clone()))
+            self.scheme.inputs[side].prepare(key, rng)
         };
-        let prepared = parallel::map(seeds.iter().enumerate(), prepare);
-        let prepared = prepared.into_iter().collect::<Result<Vec<_>, BfvError>>()?;
-        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-        // C -> S: seeds of c1
-        let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
-        channel.send(kind::LINEAR_SEEDS, &seeds)?;
-        channel.flush()?;
-        Ok(ClientRequest(encryptions))
+        announce(channel, count, &mut client.rng, prepare).map(ClientRequest)
     }
 
     fn prepare(

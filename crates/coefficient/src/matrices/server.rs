@@ -5,7 +5,7 @@ use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
 use lanner_primitives::{Prg, Seed, Share, parallel};
 use lanner_step::encoding::undecodable;
-use lanner_step::{Inputs, ProtocolError, Result, Server, Step, Value, in_turns, kind};
+use lanner_step::{Answer, Asked, Inputs, ProtocolError, Result, Value, in_turns, kind};
 use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -146,21 +146,10 @@ impl ServerProduct {
     }
 }
 
-impl Step<Server> for ServerProduct {
-    type Request = ();
+impl Answer for ServerProduct {
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
+    fn prepare(&self, Asked { channel, server, .. }: Asked<'_>) -> Result<(ServerMaterial, Option<Value>)> {
         let key = server.keys.of(&self.scheme.parameters)?.public.clone();
         // C -> S: seeds of c1
         let announced = channel.receive(kind::LINEAR_SEEDS, self.announced_len())?;

@@ -3,8 +3,8 @@
 use lanner_bfv::{CoefficientFactor, ParameterSet};
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, CotSupply, Known, Memory, ModelParts, Needs, ProtocolError, Result,
-    Samples, Server, Sets, Spec, StepCost, ValueType, WORD, Work, limb,
+    Answering, Answers, BoxedStep, Built, Client, CotSupply, Known, Memory, ModelParts, Needs, ProtocolError,
+    Result, Samples, Server, Sets, Spec, StepCost, ValueType, WORD, Work, limb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +126,6 @@ impl Built for BuiltProduct {
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(ServerProduct::new(self.scheme)))
+        Ok(Box::new(Answering(ServerProduct::new(self.scheme))))
     }
 }

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use rustls::{Error, InconsistentKeys};
 
-use super::{certificates, file_error};
+use super::{certificates, file_error, provider};
 use crate::{Fingerprint, NetError};
 
 /// A certificate chain and the private key of its first certificate.
@@ -18,11 +20,35 @@ impl Identity {
     /// Reads a chain (own certificate first) and a key from PEM files.
     ///
     /// # Errors
-    /// [`NetError::File`] naming the file that cannot be used.
+    /// [`NetError::File`] naming the file that cannot be read, [`NetError::Identity`] naming the one that cannot be used: the key is another
+    /// certificate's, or the certificate is none that TLS knows.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, NetError> {
         let chain = certificates(certificate)?;
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| file_error(key, &error))?;
-        Ok(Self { chain, key })
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| file_error(key, &error))?;
+        let loaded = provider().key_provider.load_private_key(secret.clone_key());
+        let loaded = loaded.map_err(|error| file_error(key, &error))?;
+        let refused = |path: &Path, what: String, fix: &str| {
+            Err(NetError::Identity { path: path.to_owned(), what, fix: fix.to_owned() })
+        };
+        match CertifiedKey::new(chain.clone(), loaded).keys_match() {
+            Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => {
+                Ok(Self { chain, key: secret })
+            }
+            Err(Error::InconsistentKeys(_)) => {
+                let what = format!("this is not the key of {}", certificate.display());
+                refused(key, what, "give a certificate and the key that it was made with")
+            }
+            Err(error) if error.to_string().contains("UnsupportedCertVersion") => refused(
+                certificate,
+                "this is an X.509 certificate of version 1, which TLS does not take".into(),
+                "make one of version 3 with a subjectAltName: openssl x509 -req needs -extfile for that",
+            ),
+            Err(error) => refused(
+                certificate,
+                format!("the certificate cannot be used: {error}"),
+                "give another certificate",
+            ),
+        }
     }
 
     /// The fingerprint of the own certificate.

@@ -27,6 +27,9 @@ pub struct NetworkManifest {
     /// Inputs that the compiler made beside the samples.
     #[serde(default, skip_serializing_if = "is_none")]
     made: usize,
+    /// How many of these there was no room for.
+    #[serde(default, skip_serializing_if = "is_none")]
+    given_up: usize,
     /// What was asked, and what it reaches on the calibration samples.
     #[serde(default)]
     reached: Option<Reached>,
@@ -65,8 +68,8 @@ impl Network {
         };
         let values = (0..self.values.len()).filter(is_written).map(|value| self.seen(value)).collect();
         let (format_version, public) = (self.public.format_version(), self.public.clone());
-        let Self { set_aside, made, reached, .. } = *self;
-        let manifest = NetworkManifest { format_version, public, values, set_aside, made, reached };
+        let Self { set_aside, made, given_up, reached, .. } = *self;
+        let manifest = NetworkManifest { format_version, public, values, set_aside, made, given_up, reached };
         Ok((manifest, encode(&self.weights, &self.public)?))
     }
 
@@ -75,7 +78,7 @@ impl Network {
     /// # Errors
     /// [`CompileError`] if the bytes are damaged or the parts contradict each other.
     pub fn from_parts(manifest: NetworkManifest, weights: &[u8]) -> Result<Self, CompileError> {
-        let NetworkManifest { format_version, public, values, set_aside, made, reached } = manifest;
+        let NetworkManifest { format_version, public, values, set_aside, made, given_up, reached } = manifest;
         let expected = public.format_version();
         if format_version != expected {
             let found = format_version;
@@ -83,7 +86,8 @@ impl Network {
         }
         let weights = decode(&public, weights)?;
         let values = all_values(&public, values)?;
-        let network = Self::new(public, weights, &values)?.with_set_aside(set_aside).with_made(made);
+        let network =
+            Self::new(public, weights, &values)?.with_set_aside(set_aside).with_made(made, given_up);
         Ok(Self { reached, ..network })
     }
 }

@@ -60,6 +60,7 @@ pub struct Network {
     values: Vec<ValueReport>,
     set_aside: usize,
     made: usize,
+    given_up: usize,
     reached: Option<Reached>,
 }
 
@@ -77,7 +78,7 @@ impl Network {
         machine_bounds(&public, &weights)?;
         let bounds = propagate(&public, Some(&weights))?;
         let values = report::join(&public, &bounds, &weights, calibrated)?;
-        Ok(Self { public, weights, values, set_aside: 0, made: 0, reached: None })
+        Ok(Self { public, weights, values, set_aside: 0, made: 0, given_up: 0, reached: None })
     }
 
     /// Joins the halves, and finds what repeats: a part whose iterations differ in nothing but in what they read. What calibration saw of a value is
@@ -109,10 +110,10 @@ impl Network {
         Self { set_aside, ..self }
     }
 
-    /// The network, compiled with a given number of inputs of the compiler's own making beside its calibration samples.
+    /// The network, compiled with a given number of inputs of the compiler's own making beside its calibration samples, or without them after all.
     #[must_use]
-    pub fn with_made(self, made: usize) -> Self {
-        Self { made, ..self }
+    pub fn with_made(self, made: usize, given_up: usize) -> Self {
+        Self { made, given_up, ..self }
     }
 
     /// The network, with what it reaches on its calibration samples.
@@ -175,10 +176,16 @@ impl Network {
         self.set_aside
     }
 
-    /// How many inputs the compiler made where the calibration samples covered little of a stated range: the network has room for them, and its
-    /// precision is measured on them, too. None where there was not room for both.
+    /// How many inputs the compiler made, where the calibration samples covered little of a stated range or say little of probabilities: the network
+    /// has room for them, and its precision is measured on them, too. None where there was not room for both.
     #[must_use]
     pub const fn made(&self) -> usize {
         self.made
+    }
+
+    /// How many such inputs were given up, since there was no room for them or no precision on them.
+    #[must_use]
+    pub const fn given_up(&self) -> usize {
+        self.given_up
     }
 }

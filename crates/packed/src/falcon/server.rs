@@ -4,7 +4,7 @@ use lanner_bfv::halves::C0;
 use lanner_bfv::{Evaluator, Multiplier, MultiplierForm, Parameters, Plaintext};
 use lanner_primitives::Share;
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{Inputs, LayerWeights, ProtocolError, Result, Server, Step, Value, WeightForm, moduli};
+use lanner_step::{Answer, Asked, Inputs, LayerWeights, ProtocolError, Result, Value, WeightForm, moduli};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 use super::noise::output_noise;
@@ -102,21 +102,13 @@ impl ServerLayer {
     }
 }
 
-impl Step<Server> for ServerLayer {
-    type Request = ();
+impl Answer for ServerLayer {
     type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
 
     /// Where the server's share of the input is known by now, only the client's is left for the online phase.
     fn prepare(
         &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        known: &Inputs,
+        Asked { channel, server, known }: Asked<'_>,
     ) -> Result<(ServerMaterial, Option<Value>)> {
         let parameters = self.exchange.parameters();
         let key = &server.keys.of(parameters)?.public;

@@ -4,8 +4,8 @@ use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory, ModelParts,
-    Needs, Result, Server, Sets, Spec, StepCost, ValueType, WORD, WeightForm, Work,
+    Answering, Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory,
+    ModelParts, Needs, Result, Server, Sets, Spec, StepCost, ValueType, WORD, WeightForm, Work,
 };
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +118,6 @@ impl Built for BuiltLinear {
         let weights = model.weights(node, packing.shape().outputs()?)?;
         let factors = LayerWeights::shared(weights.weight, model.shared());
         let layer = ServerLayer::in_form(form, &packing, &parameters, factors, &weights.small_bias()?)?;
-        Ok(Box::new(layer))
+        Ok(Box::new(Answering(layer)))
     }
 }

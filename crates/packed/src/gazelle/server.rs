@@ -5,7 +5,7 @@ use lanner_bfv::{Multiplier, MultiplierForm, NoiseBound, Parameters, SlotEncoder
 use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, undecodable, write_share};
 use lanner_step::{
-    Inputs, LayerWeights, ProtocolError, Result, Server, Step, Value, WeightForm, galois_element, moduli,
+    Answer, Asked, Inputs, LayerWeights, ProtocolError, Result, Value, WeightForm, galois_element, moduli,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
@@ -155,21 +155,10 @@ impl ServerLayer {
     }
 }
 
-impl Step<Server> for ServerLayer {
-    type Request = ();
+impl Answer for ServerLayer {
     type Material = ServerMaterial;
 
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        _: &Inputs,
-    ) -> Result<(ServerMaterial, Option<Value>)> {
+    fn prepare(&self, Asked { channel, server, .. }: Asked<'_>) -> Result<(ServerMaterial, Option<Value>)> {
         let parameters = self.exchange.parameters();
         let keys = server.keys.of(parameters)?;
         let inputs = self.exchange.receive_ahead(channel)?;

@@ -4,8 +4,8 @@ use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, KeyUse, Known, LayerWeights, Memory,
-    ModelParts, Needs, Result, Samples, Server, Sets, Spec, StepCost, ValueType, WeightForm, Work,
+    Answering, Answers, BoxedStep, Built, Client, Convolution, CotSupply, KeyUse, Known, LayerWeights,
+    Memory, ModelParts, Needs, Result, Samples, Server, Sets, Spec, StepCost, ValueType, WeightForm, Work,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,13 @@ pub struct Linear {
 /// The parameter sets of packed layers, the cheapest first. A plan has one for all its layers, which share their keys.
 pub const SETS: [ParameterSet; 2] = [ParameterSet::B, ParameterSet::W];
 
+impl Linear {
+    /// How its elements lie in ciphertexts.
+    pub(crate) fn packing(&self, sets: &Sets) -> Result<Packing> {
+        Packing::of_samples(&self.shape, sets.get(self.set)?.degree(), self.kernel, self.samples)
+    }
+}
+
 impl Spec for Linear {
     fn shape(&self) -> Option<&Convolution> {
         Some(&self.shape)
@@ -53,7 +60,7 @@ impl Spec for Linear {
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
         let (set, prime, parameters) = (self.set, self.prime, sets.get(self.set)?.clone());
-        let packing = Packing::of_samples(&self.shape, parameters.degree(), self.kernel, self.samples)?;
+        let packing = self.packing(sets)?;
         let sealing = sealing(&parameters, prime, output_noise(&packing, &parameters, prime)?)?;
         Ok(Box::new(BuiltLinear { set, parameters, packing, prime, sealing, form: WeightForm::Coefficient }))
     }
@@ -110,7 +117,7 @@ impl Built for BuiltLinear {
         let weights = model.weights(node, packing.shape().outputs()?)?;
         let factors = LayerWeights::shared(weights.weight, model.shared());
         let layer = ServerLayer::in_form(form, packing, &parameters, prime, factors, &weights.small_bias()?)?;
-        Ok(Box::new(layer))
+        Ok(Box::new(Answering(layer)))
     }
 }
 

@@ -4,7 +4,7 @@ use lanner_bfv::halves::{C0, C0Combinations};
 use lanner_bfv::{Ciphertext, Evaluator, Multiplier, Parameters, Plaintext, Product};
 use lanner_primitives::{Ring, Share};
 use lanner_step::encoding::{read_share, undecodable, write_share};
-use lanner_step::{Inputs, LayerWeights, Result, Server, Step, Value, WeightForm};
+use lanner_step::{Answer, Asked, Inputs, LayerWeights, Result, Value, WeightForm};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 use super::{Target, squared};
@@ -91,20 +91,12 @@ impl ServerSquare {
     }
 }
 
-impl Step<Server> for ServerSquare {
-    type Request = ();
+impl Answer for ServerSquare {
     type Material = ServerMaterial;
-
-    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<()> {
-        Ok(())
-    }
 
     fn prepare(
         &self,
-        channel: &mut dyn Channel,
-        server: &mut Server,
-        (): (),
-        known: &Inputs,
+        Asked { channel, server, known }: Asked<'_>,
     ) -> Result<(ServerMaterial, Option<Value>)> {
         let parameters = self.exchange.parameters();
         let (keys, input) = (server.keys.of(parameters)?, known.share()?);

@@ -4,15 +4,14 @@ use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_step::{
-    Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory, ModelParts,
-    Needs, Result, Samples, Server, Sets, Spec, StepCost, ValueType, WeightForm, Work, limb,
+    Answering, Answers, BoxedStep, Built, Client, Convolution, CotSupply, Known, LayerWeights, Memory,
+    ModelParts, Needs, Result, Samples, Server, Sets, Spec, StepCost, ValueType, WeightForm, Work, limb,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{ClientSquare, ServerSquare, Target};
 use crate::exchange::{halves, sealing};
-use crate::gazelle::packing::Packing;
-use crate::gazelle::{self, Kernel};
+use crate::gazelle::{self, Linear};
 
 /// The square of each element, over `Z_prime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,21 +24,9 @@ pub struct Square {
     pub set: ParameterSet,
 }
 
-/// The square of each element and the linear layer that takes the squares, over `Z_prime`.
+/// The square of each element and the linear layer that takes the squares, whose set has a special limb.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SquareLinear {
-    /// The layer's shape.
-    pub shape: Convolution,
-    /// The plaintext modulus.
-    pub prime: u64,
-    /// The parameter set: one with a special limb.
-    pub set: ParameterSet,
-    /// The layer's kernel.
-    pub kernel: Kernel,
-    /// Samples that share ciphertexts.
-    #[serde(default, skip_serializing_if = "Samples::is_one")]
-    pub samples: Samples,
-}
+pub struct SquareLinear(pub Linear);
 
 impl Spec for Square {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
@@ -59,27 +46,27 @@ impl Spec for Square {
 
 impl Spec for SquareLinear {
     fn shape(&self) -> Option<&Convolution> {
-        Some(&self.shape)
+        self.0.shape()
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        let ring = Ring::Prime(self.prime);
-        ValueType::only_known(inputs, ring, self.samples.times(self.shape.inputs()))?;
-        Ok(ValueType::shared(ring, self.samples.times(self.shape.outputs()?), Known::SERVER))
+        let Linear { prime, ref shape, samples, .. } = self.0;
+        ValueType::only_known(inputs, Ring::Prime(prime), samples.times(shape.inputs()))?;
+        self.0.infer(inputs)
     }
 
     fn work(&self) -> Work {
-        gazelle::work(&self.shape, self.samples)
+        self.0.work()
     }
 
     fn of_samples(&self, samples: Samples) -> Option<Self> {
-        Some(Self { samples, ..self.clone() })
+        self.0.of_samples(samples).map(Self)
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>> {
-        let degree = sets.get(self.set)?.degree();
-        let packing = Packing::of_samples(&self.shape, degree, self.kernel, self.samples)?;
-        BuiltSquare::of(Target::Layer(Box::new(packing)), self.prime, self.set, sets)
+        let Linear { set, prime, .. } = self.0;
+        let packing = self.0.packing(sets)?;
+        BuiltSquare::of(Target::Layer(Box::new(packing)), prime, set, sets)
     }
 }
 
@@ -169,6 +156,6 @@ impl Built for BuiltSquare {
                 )?
             }
         };
-        Ok(Box::new(layer))
+        Ok(Box::new(Answering(layer)))
     }
 }

@@ -33,7 +33,7 @@ impl Planner<'_> {
 
     fn chosen_layer(&self, first: usize, run: Run) -> Result<Option<Chosen>, PlanError> {
         let Run { mut nodes, fused } = run;
-        let is_step = fused.function == STEP && fused.windows.are_elements();
+        let is_step = fused.function == Function::STEP && fused.windows.are_elements();
         if !is_step {
             return Ok(None);
         }
@@ -97,7 +97,7 @@ impl Planner<'_> {
             offline.request.bytes() + offline.answer.bytes() + scheme.online_cost().bytes()
         };
         let windows = Windows::each(samples.times(shape.inputs()));
-        let steps = RingActivation { function: STEP, windows, from, to, rounding: Rounding::Exact };
+        let steps = RingActivation { function: Function::STEP, windows, from, to, rounding: Rounding::Exact };
         let [[together, _], [apart, _]] = [by_transfers(spec)?, by_transfers(&steps)?];
         Ok(together < apart + layer_alone)
     }
@@ -114,9 +114,6 @@ impl Planner<'_> {
         Ok(true)
     }
 }
-
-/// Zero up to zero, and one from one on.
-const STEP: Function = Function { relu: true, slope: None, high: Some(1), shift: 0 };
 
 /// Silent transfers of the smallest set that a byte pays for.
 const TRANSFERS_PER_BYTE: u64 = 3;

@@ -200,7 +200,7 @@ impl<'n> Planner<'n> {
         shift: u32,
         [from, to]: [Ring; 2],
     ) -> Result<usize, PlanError> {
-        let function = Function { relu: false, slope: None, high: None, shift };
+        let function = Function { shift, ..Function::IDENTITY };
         let activation = yao::Activation { function, windows: Windows::each(len), from, to };
         self.push(&node.name, vec![input], activation)
     }

@@ -38,7 +38,7 @@ impl Planner<'_> {
         if windows.are_elements() {
             return self.push(name, vec![input], before).map(Some);
         }
-        let function = Function { relu: false, slope: None, high: None, shift: 0 };
+        let function = Function::IDENTITY;
         let exact = transfers::Rounding::Exact;
         let transfers = RingActivation { function, windows, from, to: from, rounding: exact };
         // A difference of two that are not negative is no longer than either with its sign.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use lanner_bfv::ParameterSet;
 use lanner_network::{FixedOp, PublicNetwork};
+use lanner_packed::gazelle::Linear;
 use lanner_packed::gazelle::packing::Packing;
 use lanner_packed::square::{Square, SquareLinear, Target};
 use lanner_step::{ProtocolError, Sets};
@@ -29,8 +30,8 @@ impl Planner<'_> {
         let node = &self.network.nodes()[index];
         let shape = convolution(node, self.network.shape(node.inputs[0]))?;
         let (kernel, prime) = (self.layout(node, &shape)?.kernel(), prime(node)?);
-        let layer = SquareLinear { shape, prime, set: self.rotating, kernel, samples: Samples::ONE };
-        self.values[index + 1] = Some(self.push(&node.name, vec![input], layer)?);
+        let layer = Linear { shape, prime, set: self.rotating, kernel, samples: Samples::ONE };
+        self.values[index + 1] = Some(self.push(&node.name, vec![input], SquareLinear(layer))?);
         Ok(())
     }
 

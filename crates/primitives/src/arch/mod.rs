@@ -5,10 +5,19 @@
 #![allow(unsafe_code)]
 // The portable kernels are inlined into wrappers that enable vector instructions; without it those would not apply.
 #![allow(clippy::inline_always)]
+// The instructions of a set of registers are all of one module's.
+#![allow(clippy::wildcard_imports)]
 // Tables of functions.
 #![allow(clippy::type_complexity)]
 
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+#[macro_use]
+mod generic;
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod portable;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod registers;
 mod table;
 mod wide;
 #[cfg(target_arch = "x86_64")]
@@ -30,9 +39,20 @@ pub(crate) fn wide_cipher(key: &[u8; 16]) -> Option<WideCipher> {
     kernels().cipher.map(|kernels| WideCipher::new(kernels, key))
 }
 
+/// A key for every such cipher.
+#[cfg(test)]
+pub(crate) fn every_wide_cipher(key: [u8; 16]) -> impl Iterator<Item = WideCipher> {
+    available()
+        .into_iter()
+        .filter_map(|table| table.cipher)
+        .map(move |kernels| WideCipher::new(kernels, &key))
+}
+
 /// Every table of this machine, the slowest first.
 fn available() -> Vec<Kernels> {
     let tables = vec![portable::KERNELS];
+    #[cfg(target_arch = "aarch64")]
+    let tables = aarch64::available(tables);
     #[cfg(target_arch = "x86_64")]
     let tables = x86_64::available(tables);
     tables
@@ -42,6 +62,8 @@ fn available() -> Vec<Kernels> {
 #[must_use]
 pub fn features() -> Vec<(&'static str, bool)> {
     let features = std::iter::empty();
+    #[cfg(target_arch = "aarch64")]
+    let features = features.chain(aarch64::features());
     #[cfg(target_arch = "x86_64")]
     let features = features.chain(x86_64::features());
     features.collect()

@@ -1,14 +1,14 @@
 //! AES-128 on many blocks at a time, for what is hashed, drawn and named with it.
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::Block;
 
 /// Kernels over a key schedule, as a table that instruction sets fill.
 pub(crate) struct CipherKernels {
     pub(super) schedule: unsafe fn(&[u8; 16]) -> RoundKeys,
-    pub(super) encrypt: unsafe fn(&RoundKeys, &mut [u8]),
-    pub(super) counter_mode: unsafe fn(&RoundKeys, u64, &mut [u8]),
+    pub(super) encrypt: unsafe fn(&RoundKeys, &mut [Block]),
+    pub(super) counter_mode: unsafe fn(&RoundKeys, u64, &mut [Block]),
     pub(super) hash: unsafe fn(&RoundKeys, &mut [Block], Block, Numbering),
     pub(super) expand: unsafe fn(&RoundKeys, &mut [Block], Numbering, Block) -> Block,
     pub(super) hash_low_words: unsafe fn(&RoundKeys, &[Block], Block, u64, &mut [u64]),
@@ -42,17 +42,30 @@ impl WideCipher {
         Self { keys: unsafe { (kernels.schedule)(key) }, kernels }
     }
 
-    /// Replaces every 16 bytes by their encryption; the length is a multiple of 16.
-    pub(crate) fn encrypt(&self, bytes: &mut [u8]) {
+    /// Replaces every block by its encryption.
+    pub(crate) fn encrypt(&self, blocks: &mut [Block]) {
         // SAFETY: see above.
-        unsafe { (self.kernels.encrypt)(&self.keys, bytes) }
+        unsafe { (self.kernels.encrypt)(&self.keys, blocks) }
     }
 
     /// Fills `bytes` with the encryptions of the 128-bit little-endian integers `first`, `first + 1`, ..., wrapping at
     /// `2^64`; the length is a multiple of 16.
-    pub(crate) fn counter_mode(&self, first: u64, bytes: &mut [u8]) {
-        // SAFETY: see above.
-        unsafe { (self.kernels.counter_mode)(&self.keys, first, bytes) }
+    pub(crate) fn counter_mode(&self, mut first: u64, bytes: &mut [u8]) {
+        let mut fill = |blocks: &mut [Block]| {
+            // SAFETY: see above.
+            unsafe { (self.kernels.counter_mode)(&self.keys, first, blocks) };
+            first = first.wrapping_add(blocks.len() as u64);
+        };
+        if let Ok(blocks) = bytemuck::try_cast_slice_mut(bytes) {
+            return fill(blocks);
+        }
+        // Bytes that do not begin where blocks may.
+        let mut blocks = Zeroizing::new([Block::ZERO; 64]);
+        for bytes in bytes.chunks_mut(64 * Block::BYTES) {
+            let blocks = &mut blocks[..bytes.len() / Block::BYTES];
+            fill(blocks);
+            bytes.copy_from_slice(Block::slice_as_bytes(blocks));
+        }
     }
 
     /// Replaces every `x[j]` by `H(x[j] xor offset, tweak j)`.

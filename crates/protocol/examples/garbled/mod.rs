@@ -17,7 +17,7 @@ pub(crate) fn measure(
     repeats: usize,
 ) -> Result<Measured, Failure> {
     let (from, to) = (Ring::Pow2(bits), Ring::Pow2(to));
-    let function = Function { relu: true, slope: None, high: None, shift: dropped };
+    let function = Function { relu: true, shift: dropped, ..Function::IDENTITY };
     let layer = Layer::new(function, &Windows::each(values), from, to)?;
     let most = signed_bound(from, dropped)? as i64;
     let secrets: Vec<i64> = (0..values as i64).map(|i| i * 7919 % (2 * most - 1) - most + 1).collect();

@@ -5,7 +5,7 @@ use lanner_packed::falcon::{
     ClientLayer, Packing, ServerLayer, Variant, cheapest, offline_cost, online_cost,
 };
 use lanner_primitives::{Ring, Share};
-use lanner_step::{Convolution, Sets, Step};
+use lanner_step::{Answering, Convolution, Sets, Step};
 
 use crate::common::{Party, Session, bytes, edge_share, ideal, inputs, rng, signed, split, unknown};
 use crate::falcon::clear::convolution;
@@ -43,7 +43,7 @@ fn run_layer(
     is_known: bool,
 ) -> (Share, Share, (Party, Party)) {
     let client = ClientLayer::new(packing, parameters).unwrap();
-    let server = ServerLayer::new(packing, parameters, operands.0, operands.1).unwrap();
+    let server = Answering(ServerLayer::new(packing, parameters, operands.0, operands.1).unwrap());
     let mut channels = Party::pair();
     let (c, s) = session.run(&mut channels, (&client, &server), shares, [1, 2], is_known);
     (c, s, channels)
@@ -158,7 +158,7 @@ fn a_layer_that_does_not_fit_is_refused() {
     // A share of another ring.
     let packing = Packing::new(&Convolution::fully_connected(4, 4), P, 8192, Variant::Literal).unwrap();
     let client = ClientLayer::new(&packing, a2).unwrap();
-    let server = ServerLayer::new(&packing, a2, &[1; 16], &[0; 4]).unwrap();
+    let server = Answering(ServerLayer::new(&packing, a2, &[1; 16], &[0; 4]).unwrap());
     let Session { client: mut at_home, server: mut serving, .. } = Session::of(ParameterSet::A2, []);
     let (mut at_client, mut at_server) = Party::pair();
     drop(client.request(&mut at_client, &mut at_home).unwrap());

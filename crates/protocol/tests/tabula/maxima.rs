@@ -3,7 +3,7 @@
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{Party, Transfers, Windows};
-use lanner_tabula::{Keyed, Maxima, Tournament};
+use lanner_tabula::{Keyed, Maker, Maxima, Tournament};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Reader;
 
@@ -14,7 +14,8 @@ fn maxima(ends: &mut (End, End), spec: Maxima, secrets: &[i64], server: &Share) 
     let party = |end: &mut End, me: Party| {
         let rng = &mut rng(40 + me as u8);
         let mut transfers = Transfers::setup(end, me, [Parameters::ALL[0]; 2], rng).unwrap();
-        let material = step.prepare(end, &mut transfers, Block(77), rng).unwrap();
+        let material =
+            step.prepare(&mut Maker { channel: end, transfers: &mut transfers, rng }, Block(77)).unwrap();
         let share = if me == Party::Client { split(server.ring(), secrets, server) } else { server.clone() };
         let before = end.sent.len();
         let output = step.online(end, me, material, &share).unwrap();

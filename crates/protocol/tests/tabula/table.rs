@@ -3,7 +3,7 @@
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Block, Ring, Share};
 use lanner_step::{Cost, CotSupply, Party, Transfers};
-use lanner_tabula::{Keyed, Table, TableLookup};
+use lanner_tabula::{Keyed, Maker, Table, TableLookup};
 use lanner_transfers::{Factors, Polynomials};
 use lanner_wire::{Reader, Writer};
 
@@ -20,7 +20,8 @@ fn outputs(ends: &mut (End, End), spec: &Table, secrets: &[i64], server: &Share)
         let sent = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
         let due = |cost: Cost| if me == Party::Client { cost.client_bytes() } else { cost.server_bytes() };
         let before = sent(end);
-        let material = step.prepare(end, &mut transfers, Block(5), rng).unwrap();
+        let material =
+            step.prepare(&mut Maker { channel: end, transfers: &mut transfers, rng }, Block(5)).unwrap();
         let offline = step.offline_cost(&mut CotSupply::new(SETS));
         let salt = if me == Party::Client { 6 + Block::BYTES as u64 } else { 0 };
         assert_eq!(sent(end) - before + salt, due(offline.request.then(offline.answer)));

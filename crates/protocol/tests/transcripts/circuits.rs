@@ -18,7 +18,7 @@ const CLASSES: usize = 32;
 
 /// An activation into the ring modulo a prime, all classes in order, and a share that is drawn anew and then opened.
 pub fn session(number: u8, shares: Shares) -> Transcript {
-    let function = Function { relu: true, slope: None, high: None, shift: 7 };
+    let function = Function { relu: true, shift: 7, ..Function::IDENTITY };
     let layer = Layer::new(function, &Windows::each(COUNT), RING, RING).unwrap();
     let ranking = Revealed::top_k(CLASSES, CLASSES, RING).unwrap();
     let mut channels = End::pair();

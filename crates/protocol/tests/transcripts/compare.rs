@@ -46,7 +46,7 @@ fn cases() -> [Case; 8] {
     let pool = Windows { channels: 1, image: [32, 32], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     let each = Windows::each(256);
     let activation = |high, windows: &Windows, from, shift, to, rounding| {
-        let function = Function { relu: true, slope: None, high, shift };
+        let function = Function { relu: true, high, shift, ..Function::IDENTITY };
         let layer = Layer::activation(function, windows, from, to, rounding).unwrap();
         Case { layer, inputs: windows.inputs(), from: Ring::Pow2(from), to: Ring::Pow2(to) }
     };

@@ -6,7 +6,7 @@ use lanner_coefficient::delphi;
 use lanner_packed::gazelle;
 use lanner_packed::gazelle::packing::Packing;
 use lanner_primitives::{Ring, Share};
-use lanner_step::{Client, Convolution, Server, SetUp, Sets, Step};
+use lanner_step::{Answering, Client, Convolution, Server, SetUp, Sets, Step};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, inputs, keys_alone, rng, run, unknown};
@@ -54,14 +54,14 @@ const LARGEST: [i64; INPUTS * OUTPUTS] = [2047; INPUTS * OUTPUTS];
 
 /// By coefficients.
 fn coefficients(number: u8, shares: Shares) -> Transcript {
-    let server = cheetah::ServerLayer::new(scheme(), &LARGEST, &[0; OUTPUTS]).unwrap();
+    let server = Answering(cheetah::ServerLayer::new(scheme(), &LARGEST, &[0; OUTPUTS]).unwrap());
     let layers = (cheetah::ClientLayer::new(scheme()).unwrap(), server);
     session(number, &keys_alone(ParameterSet::A1, []), layers, shares, Ring::Pow2(BITS))
 }
 
 /// By coefficients ahead of time, and in the clear on a difference.
 pub fn split(number: u8, shares: Shares) -> Transcript {
-    let server = delphi::ServerLayer::new(scheme(), &LARGEST, &[0; OUTPUTS]).unwrap();
+    let server = Answering(delphi::ServerLayer::new(scheme(), &LARGEST, &[0; OUTPUTS]).unwrap());
     let layers = (delphi::ClientLayer::new(scheme()).unwrap(), server);
     session(number, &keys_alone(ParameterSet::A1, []), layers, shares, Ring::Pow2(BITS))
 }
@@ -73,7 +73,8 @@ fn rotations(number: u8, shares: Shares) -> Transcript {
     let set_up = keys_alone(ParameterSet::B, [&packing]);
     let client = gazelle::ClientLayer::new(&packing, &parameters, P).unwrap();
     let weights = vec![(P as i64 - 1) / 2; INPUTS * OUTPUTS];
-    let server = gazelle::ServerLayer::new(packing, &parameters, P, &weights, &[0; OUTPUTS]).unwrap();
+    let server =
+        Answering(gazelle::ServerLayer::new(packing, &parameters, P, &weights, &[0; OUTPUTS]).unwrap());
     session(number, &set_up, (client, server), shares, Ring::Prime(P))
 }
 

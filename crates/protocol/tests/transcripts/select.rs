@@ -3,7 +3,7 @@
 use lanner_primitives::Ring;
 use lanner_step::{Client, Samples, Server, SetUp, Sets, Spec};
 use lanner_testkit::Transcript;
-use lanner_transfers::{RingSelect, SelectAhead};
+use lanner_transfers::{ComputedAhead, RingSelect};
 
 use crate::common::laws::Model;
 use crate::common::{Party as End, inputs, rng, run, unknown};
@@ -21,7 +21,7 @@ fn session(number: u8, shares: Shares) -> Transcript {
     let row = |_| (0..INPUTS).map(|i| i64::from(i + 1 == INPUTS));
     let model = Model::new((0..OUTPUTS).flat_map(row).collect(), vec![0; OUTPUTS]);
     let spec = RingSelect { elements: INPUTS, outputs: OUTPUTS, bits: BITS as u32, samples: Samples::ONE };
-    let ahead = SelectAhead(spec.clone());
+    let ahead = ComputedAhead(spec.clone());
     let ring = Ring::Pow2(spec.bits);
     let built = || [&spec as &dyn Spec, &ahead].map(|spec| spec.build(&sets).unwrap());
     let needs = built().map(|built| built.needs().unwrap());

@@ -3,7 +3,7 @@
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
 use lanner_step::{Party, Transfers};
-use lanner_tabula::{Activation, Keyed, Rounding, Shape};
+use lanner_tabula::{Activation, Keyed, Maker, Rounding, Shape};
 use lanner_testkit::{Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
@@ -30,7 +30,8 @@ fn session_of(rounding: Rounding, number: u8, shares: Shares) -> Transcript {
         let rng = &mut rng(60 + 2 * number + u8::from(me == Party::Server));
         let mut transfers = Transfers::setup(end, me, [Parameters::ALL[0]; 2], rng).unwrap();
         let salt = layer.request(end, me, rng).unwrap();
-        let material = layer.prepare(end, &mut transfers, salt, rng).unwrap();
+        let material =
+            layer.prepare(&mut Maker { channel: end, transfers: &mut transfers, rng }, salt).unwrap();
         let edge = if me == Party::Client { shares.client } else { shares.server };
         layer.online(end, me, material, &edge.share(from, VALUES)).unwrap();
     };

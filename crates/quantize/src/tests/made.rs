@@ -6,6 +6,7 @@ use lanner_network::{
 };
 
 use super::Sketch;
+use crate::beside::softmax;
 use crate::{Aim, QuantizationOptions, Told, compile_to};
 
 const RANGE: [f64; 2] = [-4.0, 4.0];
@@ -105,4 +106,69 @@ fn what_has_no_room_for_made_inputs_is_compiled_from_the_samples_alone() {
     // Where neither has room the remedy for tables is named.
     let refused = with_rings(most - 1).unwrap_err();
     assert!(refused.fix().contains("drop ⟦input_range⟧"), "{refused}; {}", refused.fix());
+}
+
+/// Scores whose softmax is all but certain on every sample: samples of two kinds, far from where one is as likely as the other.
+fn certain(sketch: &mut Sketch) -> Vec<f32> {
+    let drawn = sketch.samples(400, -3.0, 3.0);
+    let float = FloatExecutor::new(&sketch.graph, &sketch.tensors).unwrap();
+    let is_certain = |sample: &&[f32]| {
+        let scores = float.run(sample).unwrap();
+        let mut sorted = scores;
+        sorted.sort_by(f32::total_cmp);
+        sorted[2] - sorted[1] > 7.0
+    };
+    drawn.chunks_exact(8).filter(is_certain).flatten().copied().collect()
+}
+
+/// The largest error of the likeliest class's probability over inputs between samples.
+fn of_probabilities(sketch: &Sketch, network: &Network, samples: &[f32]) -> f64 {
+    let (float, fixed) =
+        (FloatExecutor::new(&sketch.graph, &sketch.tensors).unwrap(), FixedExecutor::new(network).unwrap());
+    let rows: Vec<&[f32]> = samples.chunks_exact(8).collect();
+    let mut most = 0.0_f64;
+    for (number, a) in rows.iter().enumerate() {
+        let b = rows[(7 * number + 3) % rows.len()];
+        for part in 0..64 {
+            let input: Vec<f32> = a.iter().zip(b).map(|(a, b)| a + part as f32 / 64.0 * (b - a)).collect();
+            let exact = softmax(float.run(&input).unwrap().into_iter().map(f64::from));
+            let run = fixed.run_real(&input).unwrap();
+            let found = softmax(run.output.iter().map(|y| *y as f64 * network.output_scale()));
+            most = exact.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(most, f64::max);
+        }
+    }
+    most
+}
+
+#[test]
+fn probabilities_are_precise_between_samples_of_which_all_are_certain() {
+    let mut sketch =
+        Sketch::new(&[8], 3).dense("a", 12).relu("r").mul_constant("steep", &[12], 6.0).dense("b", 3);
+    let samples = certain(&mut sketch);
+    assert!(samples.len() >= 8 * 40);
+    let options = QuantizationOptions { input_range: None, ..options(true) };
+    let told = |told: Told| {
+        let aim = Aim { precision: Precision::Error(0.005), demanded: true, told };
+        let cost = |network: &PublicNetwork| Ok(network.nodes().len() as u64);
+        compile_to(&sketch.graph, &sketch.tensors, &samples[..], &options, aim, &cost).unwrap()
+    };
+    let (likely, ordered) = (told(Told::Probability), told(Told::Order));
+    assert!(likely.made() > 16 && likely.given_up() == 0 && ordered.made() == 0);
+    let error = |network: &Network| of_probabilities(&sketch, network, &samples);
+    assert!(error(&likely) < 0.01, "{}", error(&likely));
+    // The order of scores says nothing of that.
+    assert!(error(&ordered) > 0.02, "{}", error(&ordered));
+    // Where rings have room for the samples' precision alone it is said.
+    let with_rings = |most: u32| {
+        let accumulators: Vec<_> = Accumulator::powers_of_two().filter(|ring| ring.bits() <= most).collect();
+        let narrow = QuantizationOptions { accumulators, ..options.clone() };
+        let aim = Aim { precision: Precision::Error(0.005), demanded: true, told: Told::Probability };
+        let cost = |network: &PublicNetwork| Ok(network.nodes().len() as u64);
+        compile_to(&sketch.graph, &sketch.tensors, &samples[..], &narrow, aim, &cost).ok()
+    };
+    let network = (16..=41).filter_map(with_rings).find(|network| network.given_up() > 16).unwrap();
+    assert!(network.made() == 0 && network.reached().unwrap().is_met());
+    let (manifest, weights) = network.to_parts().unwrap();
+    let manifest = NetworkManifest::from_json(&manifest.to_json().unwrap()).unwrap();
+    assert_eq!(Network::from_parts(manifest, &weights).unwrap().given_up(), network.given_up());
 }

@@ -17,6 +17,13 @@ pub struct Function {
     pub shift: u32,
 }
 
+impl Function {
+    /// The maximum of a window, and of a window of one value the value.
+    pub const IDENTITY: Self = Self { relu: false, slope: None, high: None, shift: 0 };
+    /// Zero up to zero, and one from one on.
+    pub const STEP: Self = Self { relu: true, high: Some(1), ..Self::IDENTITY };
+}
+
 /// The slope `numerator / 2^shift` of a leaky ReLU below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

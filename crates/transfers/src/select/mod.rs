@@ -25,4 +25,4 @@ mod places;
 mod roles;
 mod step;
 
-pub use step::{RingSelect, SelectAhead};
+pub use step::RingSelect;

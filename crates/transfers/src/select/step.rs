@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::places::{MAX_OPTIONS, Places};
 use super::roles::{Choices, Drawn, Offers, Picks, Strings, offer};
-use crate::by_choices::{ByChoices, Layer, Sides, known_to_client};
+use crate::by_choices::{ByChoices, FromChoices, Layer, Sides};
 use crate::source::Source;
 
 /// A linear layer over `Z_2^bits` each row of whose weights has a single 1: of a vector it picks an element for each output, and adds the bias.
@@ -62,25 +62,9 @@ impl Spec for RingSelect {
     }
 }
 
-/// A layer that picks elements and is computed ahead of time on a mask.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SelectAhead(pub RingSelect);
-
-impl Spec for SelectAhead {
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        self.0.infer(inputs).map(known_to_client)
-    }
-
-    fn work(&self) -> Work {
-        self.0.work()
-    }
-
-    fn of_samples(&self, samples: Samples) -> Option<Self> {
-        self.0.of_samples(samples).map(Self)
-    }
-
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
-        Ok(Box::new(Layer::new(self.0.places()?).ahead()))
+impl FromChoices for RingSelect {
+    fn build_ahead(&self) -> Result<Box<dyn Built>> {
+        Ok(Box::new(Layer::new(self.places()?).ahead()))
     }
 }
 

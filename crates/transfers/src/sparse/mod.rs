@@ -24,4 +24,4 @@ mod places;
 mod roles;
 mod step;
 
-pub use step::{RingSparse, SparseAhead};
+pub use step::RingSparse;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::places::{Places, is_block_diagonal};
 use super::roles::{Choices, Matrices, Offers, offer};
-use crate::by_choices::{ByChoices, Layer, Sides, known_to_client};
+use crate::by_choices::{ByChoices, FromChoices, Layer, Sides};
 use crate::matrices::{ChosenRows, OfferedRows};
 use crate::source::{Source, parts};
 
@@ -67,29 +67,9 @@ impl Spec for RingSparse {
     }
 }
 
-/// A block-diagonal layer that is computed ahead of time on a mask.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SparseAhead(pub RingSparse);
-
-impl Spec for SparseAhead {
-    fn shape(&self) -> Option<&Convolution> {
-        self.0.shape()
-    }
-
-    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        self.0.infer(inputs).map(known_to_client)
-    }
-
-    fn work(&self) -> Work {
-        self.0.work()
-    }
-
-    fn of_samples(&self, samples: Samples) -> Option<Self> {
-        self.0.of_samples(samples).map(Self)
-    }
-
-    fn build(&self, _: &Sets) -> Result<Box<dyn Built>> {
-        Ok(Box::new(Layer::new(self.0.places()?).ahead()))
+impl FromChoices for RingSparse {
+    fn build_ahead(&self) -> Result<Box<dyn Built>> {
+        Ok(Box::new(Layer::new(self.places()?).ahead()))
     }
 }
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lanner.model import Model
 from lanner.options import INTERACTIVE_MODES, Protocols
 
-#: Compiles a model for protocols and returns it with one sample.
+#: Compiles a model for protocols and returns it with one sample, or with several that are asked for together.
 Builder = Callable[[Protocols], tuple[Model, NDArray[np.float32]]]
 
 
@@ -119,7 +119,12 @@ def _activations() -> list[Case]:
 def _trees() -> list[Case]:
     from lanner.benchmarks.trees import ENSEMBLES
 
-    return [Case("trees", name, build) for name, build in ENSEMBLES.items()]
+    many = partial(ENSEMBLES["trees_xgboost_100x6"], rows=1000)
+    return [
+        *(Case("trees", name, build) for name, build in ENSEMBLES.items()),
+        # It takes a minute or so.
+        Case("trees", "trees_xgboost_100x6_1000_rows", many, modes=("auto",)),
+    ]
 
 
 def _transformers() -> list[Case]:

@@ -50,14 +50,16 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
         LannerError: If a result is not what the fixed-point reference and the rounding allow, or the protocol fails.
     """
     model, sample = case.build(protocols)
-    reference = model.predict_integers(sample)[0][0]
+    reference = model.predict_integers(sample)[0]
     messages = local.run(model, sample).layers if case.steps else []
     rows = []
     with served(case, model, metrics=True) as server:
         for network in networks:
             with server.connect(network=network) as client:
                 runs = _runs(server, client, sample, repeat)
-            check_results(case, model, reference, [run.prediction for run in runs])
+            for run in runs:
+                for scores, prediction in zip(reference, run.predictions, strict=True):
+                    check_results(case, model, scores, [prediction])
             rows += rows_of(case, network, runs, messages, model)
     return rows
 
@@ -96,8 +98,9 @@ def check_results(case: Case, model: Model, reference: NDArray[np.int64], predic
 def _runs(server: ServerProcess, client: Client, sample: NDArray[np.float32], repeat: int | None) -> list[Run]:
     """Predict; the first prediction warms caches up and tells how long one takes, and does not count unless slow."""
     first = _run(server, client, sample)
-    count = repeat or next(number for least, number in reversed(REPEATS) if first.seconds >= least)
-    counted = [first] if first.seconds >= SLOW else []
+    whole = first.seconds * len(first.predictions)
+    count = repeat or next(number for least, number in reversed(REPEATS) if whole >= least)
+    counted = [first] if whole >= SLOW else []
     return counted + [_run(server, client, sample) for _ in range(count - len(counted))]
 
 
@@ -105,8 +108,10 @@ def _run(server: ServerProcess, client: Client, sample: NDArray[np.float32]) -> 
     before = read_counters(server)
     forget_peaks(server.pid)
     started = time.perf_counter()
-    prediction = client.predict(sample)
-    seconds = time.perf_counter() - started
-    after = await_counters(server, before.requests + 1)
-    computed = {key: total - before.computed.get(key, 0.0) for key, total in after.computed.items()}
-    return Run(prediction, seconds, computed, peak_memory(server.pid))
+    predictions = client.predict_batch(sample)
+    seconds = (time.perf_counter() - started) / len(predictions)
+    after = await_counters(server, before.requests + len(predictions) // client.manifest.batch)
+    computed = {
+        key: (total - before.computed.get(key, 0.0)) / len(predictions) for key, total in after.computed.items()
+    }
+    return Run(predictions, seconds, computed, peak_memory(server.pid))

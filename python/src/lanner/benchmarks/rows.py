@@ -18,19 +18,24 @@ from lanner.waterfall import Computed
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One prediction with its material made in it.
+    """One prediction with its material made in it, or those of several samples that were given together.
 
     Attributes:
-        prediction: What it returned, and what the client counted.
-        seconds: All that the caller waited.
-        computed: What the server computed for it.
+        predictions: What each sample's returned, and what the client counted.
+        seconds: All that the caller waited, divided among the samples.
+        computed: What the server computed, divided likewise.
         memory: The most resident bytes that both processes had together, at most; None where the system does not tell.
     """
 
-    prediction: Prediction
+    predictions: Sequence[Prediction]
     seconds: float
     computed: Computed
     memory: int | None = None
+
+    @property
+    def prediction(self) -> Prediction:
+        """The first sample's."""
+        return self.predictions[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +149,10 @@ def _cost(case: Case, run: Run, messages: Sequence[Layer], phase: str) -> tuple[
         summed = (sum(part[0] for part in parts), sum(part[1] for part in parts), sum(part[2] for part in parts))
         return summed if case.steps else (run.seconds, summed[1], summed[2])
     if not case.steps:
-        whole = run.prediction.phases[phase]
-        return whole.seconds, whole.bytes, whole.rounds
+        wholes = [prediction.phases[phase] for prediction in run.predictions]
+        count = len(wholes)
+        transferred = sum(whole.bytes for whole in wholes) // count
+        return sum(whole.seconds for whole in wholes) / count, transferred, wholes[0].rounds
     seconds = sum(layer.seconds for layer in _counted(case, run.prediction.layers, phase))
     counted = _counted(case, messages, phase)
     return seconds, sum(layer.bytes for layer in counted), sum(layer.rounds for layer in counted)

@@ -17,10 +17,11 @@ from lanner.options import Protocols
 _ROWS = 64
 
 
-def complete(trees: int, depth: int, columns: int, scores: int, protocols: Protocols) -> Built:
-    """Trees each of whose ways asks `depth` questions; a leaf says something of each score."""
+def complete(trees: int, depth: int, columns: int, scores: int, protocols: Protocols, *, rows: int = 1) -> Built:
+    """Trees each of whose ways asks `depth` questions; a leaf says something of each score. With a sample of `rows`."""
     shape = [(2 * node + 1, 2 * node + 2) if node < 2**depth - 1 else None for node in range(2 ** (depth + 1) - 1)]
-    return _compiled(f"complete_{trees}x{depth}", [shape] * trees, columns, scores, protocols, of_one_score=False)
+    name = f"complete_{trees}x{depth}"
+    return _compiled(name, [shape] * trees, columns, scores, protocols, of_one_score=False, asked=rows)
 
 
 def leafwise(trees: int, leaves: int, columns: int, scores: int, protocols: Protocols) -> Built:
@@ -47,6 +48,7 @@ def _compiled(
     protocols: Protocols,
     *,
     of_one_score: bool,
+    asked: int = 1,
 ) -> Built:
     rng = np.random.default_rng(SEED)
     rows = rng.standard_normal((_ROWS, columns)).astype(np.float32)
@@ -86,7 +88,9 @@ def _compiled(
     onnx.checker.check_model(model)
     output = "value" if scores == 1 else "label"
     compiled = compile_model(model, rows, **protocols.keywords(name=name, output=protocols.output(output)))
-    return compiled, compiled.manifest.input.named[0].encode(rows[:1], name).reshape(compiled.manifest.input.shape)
+    sample = compiled.manifest.input.named[0].encode(np.resize(rows, (asked, columns)), name)
+    sizes = compiled.manifest.input.shape
+    return compiled, sample.reshape(sizes if asked == 1 else (asked, *sizes))
 
 
 #: The ensembles by name: XGBoost's usual size, a forest, and a stager of sleep as LightGBM makes it.

@@ -187,7 +187,8 @@ def shown_if_broken(predictions: Sequence[Prediction], output: Output) -> Iterat
 
 def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
     """Print results and costs for people."""
-    results = [_result_of(prediction) for prediction in predictions]
+    probabilities = probability_texts([prediction.probability for prediction in predictions])
+    results = [_result_of(*each) for each in zip(predictions, probabilities, strict=True)]
     told = [column for column in results[0] if any(result[column] is not None for result in results)]
     rows = [
         (prediction.input, prediction.index, *(result[column] for column in told))
@@ -197,14 +198,21 @@ def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
     output.costs(predictions)
 
 
-def _result_of(prediction: Prediction) -> dict[str, object]:
+def probability_texts(probabilities: Sequence[float | None]) -> list[str | None]:
+    """Probabilities with equally many decimals, so that 1 reads as the rounded number that it is."""
+    decimals = [len(f"{each:.6f}".rstrip("0").partition(".")[2]) for each in probabilities if each is not None]
+    digits = max(decimals, default=0) or 2
+    return [None if each is None else f"{each:.{digits}f}" for each in probabilities]
+
+
+def _result_of(prediction: Prediction, probability: str | None) -> dict[str, object]:
     """What a prediction tells as people read it; None for what it does not."""
     return {
         "label": prediction.label,
         "class": prediction.class_name,
         "labels": _joined(prediction.labels),
         "classes": _joined(prediction.class_names),
-        "probability": prediction.probability,
+        "probability": probability,
         "best": _joined(prediction.top),
         "logits": _named(prediction.logits, prediction.shape),
         "values": _named(prediction.values, prediction.shape),

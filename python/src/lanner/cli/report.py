@@ -138,9 +138,11 @@ def show_known(report: Mapping[str, Any], output: Output) -> dict[str, Any]:
     _show_memory(rest.pop("memory"), output)
     calibration = rest.pop("calibration")
     aside, made = calibration["samples_set_aside"], calibration["inputs_made"]
+    given_up = calibration.get("inputs_given_up", 0)
     lines = [
         ("", f"{counted(aside, 'sample')} set aside, far from all others" if aside else ""),
         ("", f"{counted(made, 'input')} of lanner's own making beside the samples" if made else ""),
+        ("", f"no room for {counted(given_up, 'input')} of lanner's own making" if given_up else ""),
         ("", _proofs(rest.pop("unproved"), len(rest["values"]))),
     ]
     output.section("Calibration", lines)

@@ -66,7 +66,10 @@ class BatchSize:
             if name not in self._values or not isinstance(value, np.ndarray):
                 continue
             sizes = node.operator in _OF_SIZES and index > 0 and value.dtype.kind in "iu"
-            if not sizes and not _is_repeated(value, self._values[name], _place_of_batch(node, index)):
+            gathers = node.operator == "GatherND" and index == 1
+            if sizes or (gathers and names_each(value, self._values[name])):
+                continue
+            if not _is_repeated(value, self._values[name], _place_of_batch(node, index)):
                 raise node.unsupported(
                     f"input {index}",
                     "depends on the size of the batch; samples are computed one at a time",
@@ -97,6 +100,20 @@ def _place_of_batch(node: Node, index: int) -> int | None:
     rank = np.asarray(node.constant(index)).ndim
     place = widest.axis + rank - widest.rank
     return place if rank > 1 and place >= 0 and not any(widest.merged) else None
+
+
+def names_each(value: NDArray[np.generic], other: NDArray[np.generic] | None) -> bool:
+    """Whether places in a batch name for each sample that sample itself, and the same places in it.
+
+    Args:
+        value: The places for a batch of one, (1, ..., k).
+        other: Those for a batch of two.
+    """
+    if value.ndim < 2 or value.shape[0] != BATCH or other is None or value[..., 0].any():
+        return False
+    first, second = value[..., :1], value[..., 1:]
+    named = np.concatenate([np.concatenate([first + place, second], axis=-1) for place in range(OTHER)])
+    return other.shape == named.shape and np.array_equal(other, named)
 
 
 def _is_repeated(value: NDArray[np.generic], other: NDArray[np.generic] | None, axis: int | None) -> bool:

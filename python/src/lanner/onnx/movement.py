@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.onnx.batch_size import names_each
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
 from lanner.onnx.node import Node
@@ -154,15 +155,19 @@ def lower_gather(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("GatherND")
 def lower_gather_nd(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``GatherND`` of constant indices into axes in front of the batch, or behind it with ``batch_dims`` 1.
+    """Lower ``GatherND`` of constant indices into axes in front of the batch, or behind it.
 
     Shapes: x (..., k of these axes, ...), indices (..., k); the result has the indices' other axes in place of the k.
+    Behind the batch are those with ``batch_dims`` 1, and those that name for each sample itself, as masks of
+    transformers do.
 
     Raises:
         UnsupportedOpError: If the indices are not constant, go beyond an axis, or pick samples.
     """
     x, ahead = node.wire(0), int(node.attr("batch_dims", 0))
     indices = np.asarray(node.constant(1))
+    if not ahead and x.batch == 0 and _names_itself(node, indices):
+        ahead, indices = 1, indices[..., 1:]
     depth = indices.shape[-1] if indices.ndim else 0
     behind = ahead == 1 and x.batch == 0 and indices.shape[0] == BATCH and depth <= len(x.shape)
     if any(x.merged) or depth < 1 or not (behind or (ahead == 0 and depth <= x.batch)):
@@ -175,6 +180,15 @@ def lower_gather_nd(node: Node, graph: GraphBuilder) -> Wire:
     picked = pick(graph, graph.reshape(x, (math.prod(sides), *rest)), 0, np.ravel(flat).tolist())
     whole = graph.reshape(picked, (*places.shape[:-1], *rest))
     return replace(whole, batch=0 if ahead else x.batch - depth + places.ndim - 1)
+
+
+def _names_itself(node: Node, indices: NDArray[np.generic]) -> bool:
+    """Whether indices name samples, each one itself, or the only one where the file fixes a batch of one."""
+    if indices.ndim < 2 or indices.shape[-1] < 2:
+        return False
+    if node.for_two is None:
+        return not indices[..., 0].any()
+    return names_each(indices, node.for_two.get(node.proto.input[1]))
 
 
 @lowers("ScatterND")

@@ -1,36 +1,29 @@
 //! x86-64: what each group of instructions that a machine may have is used for.
 
-mod double;
+mod aes;
+mod avx2;
+mod avx512;
 mod gf128;
-mod hash;
-mod local_code;
-mod low_bits;
-mod registers;
-mod short_hash;
-mod siblings;
+mod schedule;
+mod shuffles;
 mod transpose;
-mod vaes;
 
 use super::table::Kernels;
-use super::wide::CipherKernels;
 
 /// The tables of this machine behind the portable one, each with more instructions than the last.
 pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("aes");
+    let vaes = avx2 && is_x86_feature_detected!("vaes");
     let avx512 = is_x86_feature_detected!("avx512f");
-    let groups: [(bool, fn(Kernels) -> Kernels); 5] = [
+    let groups: [(bool, fn(Kernels) -> Kernels); 6] = [
         (is_x86_feature_detected!("pclmulqdq") && is_x86_feature_detected!("sse4.1"), |last| Kernels {
             field_dot: gf128::field_dot,
             ..last
         }),
         (is_x86_feature_detected!("avx2"), |last| Kernels { transpose: transpose::transpose_avx2, ..last }),
-        (avx512, |last| Kernels {
-            add_at_siblings: siblings::add_at_siblings,
-            add_by_parents: siblings::add_by_parents,
-            low_bits: low_bits::low_bits,
-            bit_of_words: low_bits::bit_of_words,
-            double_and_add: double::double_and_add,
-            ..last
-        }),
+        (avx2, one_block::fill),
+        (vaes, two_blocks::fill),
+        (vaes && avx512, four_blocks::fill),
         (
             avx512
                 && is_x86_feature_detected!("avx512bw")
@@ -38,10 +31,6 @@ pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
                 && is_x86_feature_detected!("gfni"),
             |last| Kernels { transpose: transpose::transpose_wide, ..last },
         ),
-        (avx512 && is_x86_feature_detected!("vaes") && is_x86_feature_detected!("aes"), |last| Kernels {
-            cipher: Some(&CIPHER),
-            ..last
-        }),
     ];
     for (_, fill) in groups.into_iter().filter(|(available, _)| *available) {
         tables.extend(tables.last().copied().map(fill));
@@ -49,18 +38,30 @@ pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
     tables
 }
 
-/// Over schedules that are the round keys, one after the other.
-const CIPHER: CipherKernels = CipherKernels {
-    schedule: vaes::schedule,
-    encrypt: vaes::encrypt,
-    counter_mode: vaes::counter_mode,
-    hash: hash::hash,
-    expand: hash::expand,
-    hash_low_words: short_hash::hash_low_words,
-    hash_runs_to_bits: short_hash::hash_runs_to_bits,
-    max_inputs: local_code::MAX_INPUTS,
-    add_local: local_code::add_local,
-};
+kernels_of!(
+    one_block,
+    crate::arch::x86_64::aes::Aes,
+    crate::arch::x86_64::schedule::schedule,
+    "avx2,aes",
+    4,
+    10
+);
+kernels_of!(
+    two_blocks,
+    crate::arch::x86_64::avx2::Avx2,
+    crate::arch::x86_64::schedule::schedule,
+    "avx2,aes,vaes",
+    8,
+    10
+);
+kernels_of!(
+    four_blocks,
+    crate::arch::x86_64::avx512::Avx512,
+    crate::arch::x86_64::schedule::schedule,
+    "avx512f,aes,vaes",
+    8,
+    5
+);
 
 /// Features that kernels of any crate look for, and whether this machine has them.
 pub(super) fn features() -> [(&'static str, bool); 6] {

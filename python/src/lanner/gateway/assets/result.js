@@ -10,7 +10,7 @@ export function show(answer, model) {
   const { prediction, costs } = answer;
   [byId("answer").textContent, byId("answer-more").textContent] = told(prediction, model);
   byId("answer-notes").textContent = (answer.notes ?? []).map((note) => `${note[0].toUpperCase()}${note.slice(1)}.`).join(" ");
-  byId("probability").textContent = prediction.probability === null ? "" : `probability ${prediction.probability}`;
+  byId("probability").textContent = prediction.probability === null ? "" : `probability ${rounded(prediction.probability)}`;
   byId("phases").replaceChildren(...Object.entries(costs).map(phaseRow));
   byId("phases-note").textContent =
     "Bytes and rounds are this machine's, on its connection to the server. The set-up is paid once for a session" +
@@ -18,6 +18,11 @@ export function show(answer, model) {
   byId("seen").textContent = seen(costs, answer.new_session, model);
   showMessage(answer.longest_sent);
   byId("timeline").replaceChildren(...timeline(prediction.layers));
+}
+
+/** A probability with its decimals: 1 reads as the rounded number that it is. */
+export function rounded(probability) {
+  return probability.toFixed(String(probability).split(".")[1]?.length ?? 2);
 }
 
 /** A number of bytes for people, in powers of ten. */

@@ -46,20 +46,17 @@ def _divided_first(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto]
     inverse = 1.0 / np.sqrt(variance[0].astype(np.float64))
     weight = np.zeros((columns, classes, columns), np.float32)
     weight[np.arange(columns), :, np.arange(columns)] = inverse.T
-    sums = np.repeat(np.eye(classes, dtype=np.float32), columns, axis=0)
     matrix = edit.hold(weight.reshape(columns, -1), f"{name}_matrix")
     term = edit.hold((-mean[0] * inverse).astype(np.float32).ravel(), f"{name}_term")
-    centred, squared = edit.fresh(f"{name}_centred"), edit.fresh(f"{name}_squared")
-    summed = edit.fresh(f"{name}_summed") if kept else node.output[0]
-    made = [
+    centred, squared, apart = (edit.fresh(f"{name}_{part}") for part in ("centred", "squared", "apart"))
+    shape_of = edit.hold(np.array([-1, classes, columns], np.int64), f"{name}_shape")
+    # Sums of a class keep every bit of the squares, where a matrix of ones would have weights.
+    return [
         helper.make_node("Gemm", [reshaped.input[0], matrix, term], [centred], name=centred),
         helper.make_node("Mul", [centred, centred], [squared], name=squared),
-        helper.make_node("MatMul", [squared, edit.hold(sums, f"{name}_sums")], [summed], name=name),
+        helper.make_node("Reshape", [squared, shape_of], [apart], name=apart),
+        edit.sum_along(apart, node.output[0], 2, int(kept)),
     ]
-    if kept:
-        shape_of = edit.hold(np.array([-1, classes, 1], np.int64), f"{name}_shape")
-        made.append(helper.make_node("Reshape", [summed, shape_of], node.output, name=f"{name}_kept"))
-    return made
 
 
 def _with_constant_term(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] | None:

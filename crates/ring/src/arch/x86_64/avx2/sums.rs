@@ -12,25 +12,31 @@ use crate::Modulus;
 /// Reduced products, at most `11q/16` each, that are added before the sum is reduced.
 const TERMS: usize = 8;
 
-/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`.
+/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`: eight words, a line of the cache, at a time.
 ///
 /// # Safety
-/// All slices are of the same length, a multiple of 4, and hold reduced values; `a` and `b` have equally many; the machine has AVX2 and FMA.
+/// All slices are of the same length, a multiple of 8, and hold reduced values; `a` and `b` have equally many; the machine has AVX2 and FMA.
 #[target_feature(enable = "avx2,fma")]
 pub(crate) unsafe fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
-    for i in (0..out.len()).step_by(4) {
-        // SAFETY: four words from `i` on are inside every slice.
+    for i in (0..out.len()).step_by(8) {
+        // SAFETY: eight words from `i` on are inside every slice.
         unsafe {
             let k = Floats::new(modulus);
-            let mut sum = if ADD { load(k, out.as_ptr().add(i)) } else { _mm256_setzero_pd() };
+            let places = [i, i + 4];
+            let mut sums =
+                places.map(|i| if ADD { load(k, out.as_ptr().add(i)) } else { _mm256_setzero_pd() });
             for (a, b) in a.chunks(TERMS).zip(b.chunks(TERMS)) {
-                sum = k.reduce(sum);
+                sums = sums.map(|sum| k.reduce(sum));
                 for (a, b) in a.iter().zip(b) {
-                    let product = k.mul_pair(load(k, a.as_ptr().add(i)), load(k, b.as_ptr().add(i)));
-                    sum = _mm256_add_pd(sum, product);
+                    for (sum, i) in sums.iter_mut().zip(places) {
+                        let product = k.mul_pair(load(k, a.as_ptr().add(i)), load(k, b.as_ptr().add(i)));
+                        *sum = _mm256_add_pd(*sum, product);
+                    }
                 }
             }
-            store(k, out.as_mut_ptr().add(i), k.lift(k.reduce(sum)));
+            for (sum, i) in sums.into_iter().zip(places) {
+                store(k, out.as_mut_ptr().add(i), k.lift(k.reduce(sum)));
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Laws of the reader and the writer, and what mutated bytes do.
 
-use lanner_wire::{ChannelError, Decode, DecodeError, Encode, Reader, Writer};
+use crate::{ChannelError, Decode, DecodeError, Encode, Reader, Writer};
 
 /// One field of each sort.
 #[derive(Debug, PartialEq)]

@@ -1,10 +1,9 @@
 //! Small tokenizers of each kind: what texts become, and what is refused.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-
-use lanner_text::{Encoder, Kind, MOST_TEXT, TextError, TextInput, TokenizerFile};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::{Encoder, Kind, MOST_TEXT, TextError, TextInput, TokenizerFile};
 
 const AROUND: &str = r#"{"type": "TemplateProcessing",
     "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
