@@ -1,5 +1,6 @@
 //! Both parties on small networks, and clients that deviate.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
@@ -290,6 +291,9 @@ fn the_whole_check_passes_an_honest_client_that_is_told_a_label() {
     run.server.unwrap();
     assert_eq!(run.client.unwrap(), Outcome::Label(largest));
     assert_eq!(run.sent[1].iter().filter(|(sent, _)| *sent == kind::CHECK_SECOND_HALF).count(), 128);
+    let said: BTreeSet<u16> = run.sent.iter().flatten().map(|(sent, _)| sent.0).collect();
+    let own = kind::KEY_HALF.0..=kind::CHECK_HASH.0;
+    assert!(own.clone().all(|kind| said.contains(&kind)), "{:?}", own.filter(|kind| !said.contains(kind)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The accelerated engine: one algorithm over registers of one or four blocks.
+//! The accelerated engine: one algorithm over registers of one, two or four blocks.
 #![allow(unsafe_code, reason = "vector intrinsics and the pointers they load from")]
 
 use lanner_primitives::Block;

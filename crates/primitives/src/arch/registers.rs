@@ -17,6 +17,10 @@ pub(super) trait Registers: Copy {
     fn load(self, blocks: &[Block]) -> Self::Register;
     /// Writes as many lanes as there are blocks, at most [`Self::LANES`].
     fn store(self, blocks: &mut [Block], register: Self::Register);
+    /// The words of a register, the lower one of each block first; zeros if there are fewer.
+    fn load_words(self, words: &[u64]) -> Self::Register;
+    /// Writes the words of a register, if there is room for them.
+    fn store_words(self, words: &mut [u64], register: Self::Register);
 
     fn xor(self, a: Self::Register, b: Self::Register) -> Self::Register;
     fn and(self, a: Self::Register, b: Self::Register) -> Self::Register;

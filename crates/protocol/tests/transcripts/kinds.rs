@@ -83,8 +83,9 @@ fn every_kind_of_the_crate_is_said_by_a_protocol_here() {
     let said: BTreeSet<u16> =
         sessions.iter().flat_map(|session| session(0, EXTREMES[0]).kinds()).map(|(_, kind)| kind).collect();
     let number = |rest: &str| u16::from_str_radix(rest.split_once(')').unwrap().0, 16).unwrap();
-    let kinds: Vec<u16> =
-        include_str!("../../../step/src/kind.rs").split("= Kind(0x").skip(1).map(number).collect();
+    let kinds = include_str!("../../../step/src/kind.rs").split("= Kind(0x").skip(1).map(number);
+    // Those behind are of networks whose client is checked, which have a crate and tests of their own.
+    let kinds: Vec<u16> = kinds.filter(|kind| *kind < lanner_step::kind::KEY_HALF.0).collect();
     assert!(!kinds.is_empty());
     let missed: Vec<&u16> = kinds.iter().filter(|kind| !said.contains(kind)).collect();
     assert!(missed.is_empty(), "no protocol of these tests sends the kinds {missed:02x?}");

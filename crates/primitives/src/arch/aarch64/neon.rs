@@ -61,6 +61,21 @@ impl Registers for Neon {
     }
 
     #[inline(always)]
+    fn load_words(self, words: &[u64]) -> uint64x2_t {
+        match words.first_chunk::<2>() {
+            Some(words) => unsafe { vld1q_u64(words.as_ptr()) },
+            None => self.spread(Block::ZERO),
+        }
+    }
+
+    #[inline(always)]
+    fn store_words(self, words: &mut [u64], register: uint64x2_t) {
+        if let Some(words) = words.first_chunk_mut::<2>() {
+            unsafe { vst1q_u64(words.as_mut_ptr(), register) }
+        }
+    }
+
+    #[inline(always)]
     fn xor(self, a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
         unsafe { veorq_u64(a, b) }
     }

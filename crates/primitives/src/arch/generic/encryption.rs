@@ -16,7 +16,10 @@ pub(in crate::arch) fn encrypt<S: Registers>(set: S, keys: &RoundKeys, blocks: &
     for batch in &mut batches {
         encrypt_batch(set, &keys, batch);
     }
-    encrypt_batch(set, &keys, batches.into_remainder());
+    let rest = batches.into_remainder();
+    if !rest.is_empty() {
+        encrypt_batch(set, &keys, rest);
+    }
 }
 
 /// The same of at most a batch.
@@ -45,7 +48,10 @@ pub(in crate::arch) fn counter_mode<S: Registers>(
     for batch in &mut batches {
         write_stream(set, &keys, &mut numbers, batch);
     }
-    write_stream(set, &keys, &mut numbers, batches.into_remainder());
+    let rest = batches.into_remainder();
+    if !rest.is_empty() {
+        write_stream(set, &keys, &mut numbers, rest);
+    }
 }
 
 /// The encryptions of the next numbers, at most a batch.

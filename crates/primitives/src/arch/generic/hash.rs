@@ -63,16 +63,14 @@ pub(in crate::arch) fn expand<S: Registers>(
         let hashed = expand_batch::<S, BATCH>(set, &keys, left, right, &mut tweaks, keep);
         sum = set.xor(sum, hashed);
     }
-    let mut sum = sum_of_lanes(set, sum);
     let (left, right) = (lefts.into_remainder(), rights.into_remainder());
     for (left, right) in left.chunks_mut(S::LANES).zip(right.chunks_mut(S::LANES)) {
-        let hashed = expand_batch::<S, 1>(set, &keys, left, right, &mut tweaks, keep);
         // Lanes without a parent are hashed, too.
-        let mut lanes = [Block::ZERO; MAX_LANES];
-        set.store(&mut lanes[..left.len()], hashed);
-        sum = lanes.into_iter().fold(sum, |sum, block| sum ^ block);
+        let there = set.load(&[Block::ONES; MAX_LANES][..left.len()]);
+        let hashed = expand_batch::<S, 1>(set, &keys, left, right, &mut tweaks, keep);
+        sum = set.xor(sum, set.and(hashed, there));
     }
-    sum
+    sum_of_lanes(set, sum)
 }
 
 /// Replaces the parents in `left` by their left children, and fills `right` with the others. Returns the sum of the hashes, lane by lane.

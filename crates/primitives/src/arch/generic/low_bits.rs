@@ -18,8 +18,7 @@ pub(in crate::arch) fn low_bits<S: Registers>(set: S, blocks: &[Block]) -> u64 {
 #[inline(always)]
 pub(in crate::arch) fn bit_of_words<S: Registers>(set: S, words: &[u64], bit: u32) -> u64 {
     let Ok(words) = <&[u64; 64]>::try_from(words) else { return portable::bit_of_words(words, bit) };
-    let blocks: [Block; 32] = bytemuck::must_cast(*words);
-    gather(S::LANES, |at| set.bits_of(set.load(&blocks[at / 2..at / 2 + S::LANES]), bit))
+    gather(S::LANES, |at| set.bits_of(set.load_words(&words[at..at + 2 * S::LANES]), bit))
 }
 
 /// A word of what `bits` gives of the `2 lanes` that begin at each of their multiples.

@@ -25,15 +25,20 @@ pub(in crate::arch) fn hash_low_words<S: Registers>(
     let (mut xs, mut outs) =
         (x[..count].chunks_exact(BATCH * S::LANES), out[..count].chunks_exact_mut(BATCH * S::LANES));
     for (x, out) in (&mut xs).zip(&mut outs) {
-        let made = low_words_of_batch(set, &keys, x, offset, &mut tweaks);
-        out.copy_from_slice(&bytemuck::cast_slice(&made)[..BATCH * S::LANES]);
+        low_words_of_batch(set, &keys, x, offset, &mut tweaks, out);
     }
     let (x, out) = (xs.remainder(), outs.into_remainder());
-    let made = Zeroizing::new(low_words_of_batch(set, &keys, x, offset, &mut tweaks));
-    out.copy_from_slice(&bytemuck::cast_slice(made.as_slice())[..x.len()]);
+    if !x.is_empty() {
+        let mut filled = Zeroizing::new([Block::ZERO; BATCH * MAX_LANES]);
+        let mut made = Zeroizing::new([0; BATCH * MAX_LANES]);
+        filled[..x.len()].copy_from_slice(x);
+        let (filled, made) = (&filled[..BATCH * S::LANES], &mut made[..BATCH * S::LANES]);
+        low_words_of_batch(set, &keys, filled, offset, &mut tweaks, made);
+        out.copy_from_slice(&made[..x.len()]);
+    }
 }
 
-/// The low words of the hashes of at most a batch of blocks.
+/// The low words of the hashes of a batch of blocks.
 #[inline(always)]
 fn low_words_of_batch<S: Registers>(
     set: S,
@@ -41,17 +46,16 @@ fn low_words_of_batch<S: Registers>(
     x: &[Block],
     offset: S::Register,
     tweaks: &mut Numbers<S>,
-) -> [Block; BATCH * MAX_LANES / 2] {
+    out: &mut [u64],
+) {
     let mut masked = [offset; BATCH];
-    for (masked, x) in masked.iter_mut().zip(x.chunks(S::LANES)) {
+    for (masked, x) in masked.iter_mut().zip(x.chunks_exact(S::LANES)) {
         *masked = set.xor(offset, set.load(x));
     }
-    let mut made = [Block::ZERO; BATCH * MAX_LANES / 2];
     let hashed = hash_groups(set, keys, masked, tweaks.take(set));
-    for (pair, made) in hashed.as_chunks::<2>().0.iter().zip(made.chunks_mut(S::LANES)) {
-        set.store(made, set.low_words(pair[0], pair[1]));
+    for (pair, out) in hashed.as_chunks::<2>().0.iter().zip(out.chunks_exact_mut(2 * S::LANES)) {
+        set.store_words(out, set.low_words(pair[0], pair[1]));
     }
-    made
 }
 
 /// Bit `j` of word `rows v + r` of `out` becomes bit `r` of `H(x[v] xor offsets[j], first + v)`, for as many offsets as there are, 8 or
@@ -105,7 +109,8 @@ fn hash_runs<S: Registers, const COUNT: usize, const ROWS: usize>(
     first: u64,
     out: &mut [[u16; ROWS]],
 ) {
-    let keys = spread(set, keys);
+    let (keys, count) = (spread(set, keys), x.len().min(out.len()));
+    let (x, out) = (&x[..count], &mut out[..count]);
     let zero = set.spread(Block::ZERO);
     let mut run = [zero; LONGEST_RUN];
     for (register, offsets) in run.iter_mut().zip(offsets.chunks(S::LANES)) {

@@ -43,6 +43,18 @@ impl Registers for Aes {
     }
 
     #[inline(always)]
+    fn load_words(self, words: &[u64]) -> __m128i {
+        words.first_chunk::<2>().map_or(self.spread(Block::ZERO), |words| bytemuck::must_cast(*words))
+    }
+
+    #[inline(always)]
+    fn store_words(self, words: &mut [u64], register: __m128i) {
+        if let Some(words) = words.first_chunk_mut::<2>() {
+            *words = bytemuck::must_cast(register);
+        }
+    }
+
+    #[inline(always)]
     fn xor(self, a: __m128i, b: __m128i) -> __m128i {
         unsafe { _mm_xor_si128(a, b) }
     }

@@ -49,6 +49,21 @@ impl Registers for Avx2 {
     }
 
     #[inline(always)]
+    fn load_words(self, words: &[u64]) -> __m256i {
+        match words.first_chunk::<4>() {
+            Some(words) => unsafe { _mm256_loadu_si256(words.as_ptr().cast()) },
+            None => self.spread(Block::ZERO),
+        }
+    }
+
+    #[inline(always)]
+    fn store_words(self, words: &mut [u64], register: __m256i) {
+        if let Some(words) = words.first_chunk_mut::<4>() {
+            unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), register) }
+        }
+    }
+
+    #[inline(always)]
     fn xor(self, a: __m256i, b: __m256i) -> __m256i {
         unsafe { _mm256_xor_si256(a, b) }
     }

@@ -55,6 +55,21 @@ impl Registers for Avx512 {
     }
 
     #[inline(always)]
+    fn load_words(self, words: &[u64]) -> __m512i {
+        match words.first_chunk::<8>() {
+            Some(words) => unsafe { _mm512_loadu_si512(words.as_ptr().cast()) },
+            None => self.spread(Block::ZERO),
+        }
+    }
+
+    #[inline(always)]
+    fn store_words(self, words: &mut [u64], register: __m512i) {
+        if let Some(words) = words.first_chunk_mut::<8>() {
+            unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), register) }
+        }
+    }
+
+    #[inline(always)]
     fn xor(self, a: __m512i, b: __m512i) -> __m512i {
         unsafe { _mm512_xor_si512(a, b) }
     }
