@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanner.cli.predict import probability_texts
+from lanner.cli.predict import rounded_probabilities
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,5 @@ from lanner.cli.predict import probability_texts
     ],
 )
 def test_probabilities_have_equally_many_decimals(probabilities: list[float | None], texts: list[str | None]) -> None:
-    assert probability_texts(probabilities) == texts
+    rounded = rounded_probabilities(probabilities)
+    assert [None if each is None else f"{each:f}" for each in rounded] == texts

@@ -16,7 +16,7 @@ from lanner.cli.arguments import add_kernel_times_option, add_protocol_options
 from lanner.cli.build import build_facts
 from lanner.cli.example import save_example
 from lanner.cli.output import Output, duration
-from lanner.cli.predict import predict_samples, probability_texts
+from lanner.cli.predict import predict_samples, rounded_probabilities
 from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
@@ -119,7 +119,7 @@ def _show(
     ]
     if any(prediction.probability is not None for prediction in predictions):
         columns.append("probability")
-        shown = probability_texts([prediction.probability for prediction in predictions])
+        shown = rounded_probabilities([prediction.probability for prediction in predictions])
         rows = [[*row, probability] for row, probability in zip(rows, shown, strict=True)]
     output.table(columns, rows)
     output.costs(predictions)

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
@@ -116,7 +117,9 @@ class Output:
         It is as wide as it needs to be, at most as the terminal and, where given, as `width`.
         """
         columns, shown = _filled(columns, [list(row) for row in rows])
-        numeric = [all(isinstance(row[index], int | float | None) for row in shown) for index in range(len(columns))]
+        numeric = [
+            all(isinstance(row[index], int | float | Decimal | None) for row in shown) for index in range(len(columns))
+        ]
         texts = [[_text(value) for value in row] for row in shown]
         if self.page is not None and columns:
             self.page.table(columns, texts, numeric, title)

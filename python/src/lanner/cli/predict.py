@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,7 @@ def shown_if_broken(predictions: Sequence[Prediction], output: Output) -> Iterat
 
 def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
     """Print results and costs for people."""
-    probabilities = probability_texts([prediction.probability for prediction in predictions])
+    probabilities = rounded_probabilities([prediction.probability for prediction in predictions])
     results = [_result_of(*each) for each in zip(predictions, probabilities, strict=True)]
     told = [column for column in results[0] if any(result[column] is not None for result in results)]
     rows = [
@@ -198,14 +199,14 @@ def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
     output.costs(predictions)
 
 
-def probability_texts(probabilities: Sequence[float | None]) -> list[str | None]:
+def rounded_probabilities(probabilities: Sequence[float | None]) -> list[Decimal | None]:
     """Probabilities with equally many decimals, so that 1 reads as the rounded number that it is."""
     decimals = [len(f"{each:.6f}".rstrip("0").partition(".")[2]) for each in probabilities if each is not None]
     digits = max(decimals, default=0) or 2
-    return [None if each is None else f"{each:.{digits}f}" for each in probabilities]
+    return [None if each is None else Decimal(f"{each:.{digits}f}") for each in probabilities]
 
 
-def _result_of(prediction: Prediction, probability: str | None) -> dict[str, object]:
+def _result_of(prediction: Prediction, probability: Decimal | None) -> dict[str, object]:
     """What a prediction tells as people read it; None for what it does not."""
     return {
         "label": prediction.label,
