@@ -61,7 +61,7 @@ def expected(model: onnx.ModelProto, x: Rows) -> Rows:
 def check(model: onnx.ModelProto, x: Rows, *, most: float = 0.0, secure: int = 1) -> None:
     """The integers give what onnxruntime gives, but for a share of its range, and a secure run what the integers do."""
     names = [entry.name for entry in model.graph.output]
-    named = {"output_name": ",".join(names)} if len(names) > 1 else {}
+    named: dict[str, Any] = {"output_name": ",".join(names)} if len(names) > 1 else {}
     compiled = lanner.compile(model, x[:64], output="value", mode="cheetah", **named)
     found, wanted = compiled.predict_fixed(x).reshape(len(x), -1), expected(model, x)
     assert np.abs(found - wanted).max() <= most * np.ptp(wanted) + 1e-6
@@ -127,7 +127,13 @@ def test_what_is_written_to_constant_places(secret: str) -> None:
     nodes = [node("MatMul", ["x", "w"], ["h"]), node("Slice", ["h", "start", "end", "axis"], ["u"])]
     inputs = {"data": ["h", "i", "c"], "updates": ["d", "i", "u"], "both": ["h", "i", "u"]}[secret]
     nodes.append(node("ScatterND", inputs, ["y"]))
-    held = {"w": drawn(5, 5), "start": np.array([2]), "end": np.array([5]), "axis": np.array([1]), "i": places}
+    held: dict[str, Any] = {
+        "w": drawn(5, 5),
+        "start": np.array([2]),
+        "end": np.array([5]),
+        "axis": np.array([1]),
+        "i": places,
+    }
     model = model_of(*nodes, shape=(5,), batch=1, c=drawn(1, 3), d=drawn(1, 5), **held)
     check(model, drawn(60, 5), most=0.01)
 
