@@ -7,12 +7,12 @@ use lanner_step::{Client, Known, Samples, Server, Spec, Unprepared, ValueType};
 use crate::common::{inputs, share};
 
 /// A party's shares of what the step makes of its shares.
-fn of<P>(spec: &Shortfall, own: Share) -> Share
+fn of<P>(spec: &Shortfall, own: &Share) -> Share
 where
     P: lanner_step::PartyState,
     Shortfall: Unprepared<P>,
 {
-    share(Unprepared::<P>::ahead(spec, &inputs(&[&own])).unwrap().unwrap())
+    share(Unprepared::<P>::ahead(spec, &inputs(&[own])).unwrap().unwrap())
 }
 
 /// Every sharing of every value from zero to the largest.
@@ -32,7 +32,7 @@ fn only_the_largest_is_short_by_zero() {
         let spec =
             Shortfall { parts: vec![Bounded { values, ring, largest }], values, samples: Samples::ONE };
         let [client, server] = [client, server].map(|own| Share::new(ring, own).unwrap());
-        let [client, server] = [of::<Client>(&spec, client), of::<Server>(&spec, server)];
+        let [client, server] = [of::<Client>(&spec, &client), of::<Server>(&spec, &server)];
         for ((value, short), other) in secrets.iter().zip(client.values()).zip(server.values()) {
             assert_eq!(spec.to().add(*short, *other) == 0, *value == largest, "{value} in {ring:?}");
         }
@@ -48,7 +48,7 @@ fn places_that_no_value_has_are_short_by_one() {
         samples: Samples::try_from(2).unwrap(),
     };
     let [client, server] = [[60, 5], [8, 1]].map(|own| Share::new(ring, own.to_vec()).unwrap());
-    let [client, server] = [of::<Client>(&spec, client), of::<Server>(&spec, server)];
+    let [client, server] = [of::<Client>(&spec, &client), of::<Server>(&spec, &server)];
     let short: Vec<u64> =
         client.values().iter().zip(server.values()).map(|(a, b)| spec.to().add(*a, *b)).collect();
     assert_eq!([short[0], short[3]].map(|short| short == 0), [true, false]);

@@ -379,7 +379,9 @@ mod tests {
         uniform.limb_mut(1)[5] ^= 1;
         let mut halved = combine(&expanded, &short(), &parameters);
         for (limb, q) in halved.limbs_mut().zip(parameters.moduli()) {
-            limb.iter_mut().for_each(|x| *x = q.mul(*x, q.value().div_ceil(2)));
+            for x in limb.iter_mut() {
+                *x = q.mul(*x, q.value().div_ceil(2));
+            }
         }
         let long = || {
             let mut secrets = short();
