@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use lanner_process::{Mark, OtherProcess};
@@ -14,6 +13,7 @@ use crate::Limits;
 use crate::inbox::Inbox;
 use crate::limits::LEAST_BACKLOG;
 use crate::meter::Meter;
+use crate::platform::{Wire, wires};
 use crate::web::WebLine;
 
 /// What carries a socket's bytes.
@@ -229,12 +229,12 @@ fn poll_once(sockets: &mut [PollFd<'_>], patience: Duration) -> Result<(), Chann
 pub(crate) struct SocketArrivals {
     stream: TcpStream,
     /// A byte that is written to the second comes out of the first.
-    alarm: [UnixStream; 2],
+    alarm: [Wire; 2],
 }
 
 impl SocketArrivals {
     pub(crate) fn of(stream: &TcpStream) -> io::Result<Self> {
-        let (woken, wakes) = UnixStream::pair()?;
+        let [woken, wakes] = wires()?;
         woken.set_nonblocking(true)?;
         wakes.set_nonblocking(true)?;
         Ok(Self { stream: stream.try_clone()?, alarm: [woken, wakes] })
