@@ -2,8 +2,8 @@
 
     python tools/newest_symbols.py WHEEL...
 
-A wheel named ``manylinux_2_28_...`` runs with glibc 2.28 and later, if no symbol of a later version is asked for. What the
-module asks for is read by ``readelf`` of binutils, whatever processor it is for.
+A wheel named ``manylinux_2_28_...`` runs with glibc 2.28 and later, if no symbol of a later version is asked for. What
+the module asks for is read by ``readelf`` of binutils, whatever processor it is for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Version = tuple[int, ...]
 
 
 def main() -> int:
-    """Print the newest version that each wheel asks for; 1 if one asks for a newer one than it may, 2 without readelf."""
+    """Print what each wheel asks for; 1 if that is newer than it may be, 2 without readelf."""
     readelf = shutil.which("readelf")
     if readelf is None:
         print("newest_symbols: needs readelf; install binutils.", file=sys.stderr)

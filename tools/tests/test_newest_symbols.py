@@ -1,5 +1,7 @@
 """What wheels ask of glibc: the sentences that readelf prints, and a module of this machine."""
 
+# ruff: noqa: D103 (the name of a test says what it shows)
+
 from __future__ import annotations
 
 import shutil

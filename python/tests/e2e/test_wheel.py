@@ -83,7 +83,7 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for this machine that `make wheel` or `make wheels` built; else one of what `make setup` compiled, which is packed only."""
+    """One that was built and is for this machine; else one of what `make setup` compiled, which is packed only."""
     here = frozenset(sys_tags())
     built = [path for path in (ROOT / "dist").glob("lanner-*.whl") if here & parse_wheel_filename(path.name)[3]]
     if not built:
