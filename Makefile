@@ -234,10 +234,10 @@ $(WHEELS)/.requirements: $(WHEELS_LOCK)
 wheels: $(WHEELS)/.requirements sbom ## wheels for Linux of x86-64 and of aarch64, and for Windows where mingw-w64 is installed, in dist/
 	rustup --quiet target add $(LINUX_TARGETS)
 	for target in $(LINUX_TARGETS); do \
-	    $(REPRODUCIBLE) $(BUILD_WHEELS) --interpreter python3.11 --zig --compatibility $(GLIBC) --target $$target || exit 1; done
+	    $(REPRODUCIBLE) $(BUILD_WHEELS) --zig --compatibility $(GLIBC) --target $$target || exit 1; done
 	$(PYTHON) tools/newest_symbols.py dist/lanner-*-$(GLIBC)_*.whl
 	if command -v $(WINDOWS_COMPILER) >/dev/null; then rustup --quiet target add $(WINDOWS_TARGET); \
-	    $(REPRODUCIBLE) $(BUILD_WHEELS) --interpreter python3.11 --target $(WINDOWS_TARGET); \
+	    $(REPRODUCIBLE) $(BUILD_WHEELS) --target $(WINDOWS_TARGET); \
 	else echo "make wheels: none for Windows, for want of $(WINDOWS_COMPILER) (on Debian 'apt-get install gcc-mingw-w64-x86-64')." >&2; fi
 	cp $(SBOM) dist/
 

@@ -2,9 +2,9 @@
 
     python tools/foreign_wheel.py WHEEL MODEL INPUT --packages FOLDER --python COMMAND...
 
-The server runs here, and each client connects to it over TLS and loopback. COMMAND starts a Python for that machine, such
-as ``qemu-aarch64 -L ROOT ROOT/usr/bin/python3.11`` or ``wine python.exe``; FOLDER has the packages that the wheel requires,
-which ``pip install --target FOLDER --platform ... --only-binary :all:`` puts there.
+The server runs here, and each client connects to it over TLS and loopback. COMMAND starts a Python for that machine,
+such as ``qemu-aarch64 -L ROOT ROOT/usr/bin/python3.11`` or ``wine python.exe``; FOLDER has the packages that the wheel
+requires, which ``pip install --target FOLDER --platform ... --only-binary :all:`` puts there.
 """
 
 from __future__ import annotations

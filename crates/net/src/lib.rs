@@ -24,6 +24,8 @@ mod profile;
 #[cfg(not(target_family = "wasm"))]
 mod proxy;
 #[cfg(not(target_family = "wasm"))]
+mod ready;
+#[cfg(not(target_family = "wasm"))]
 mod relay;
 #[cfg(not(target_family = "wasm"))]
 mod socket;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lanner_process::{Mark, OtherProcess};
 use lanner_wire::{Arrivals, ChannelError};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt;
 
 use crate::Limits;
@@ -14,6 +14,7 @@ use crate::inbox::Inbox;
 use crate::limits::LEAST_BACKLOG;
 use crate::meter::Meter;
 use crate::platform::{Wire, wires};
+use crate::ready::await_any;
 use crate::web::WebLine;
 
 /// What carries a socket's bytes.
@@ -158,7 +159,7 @@ impl Socket {
                 return Err(ChannelError::TimedOut);
             }
             let mut socket = [PollFd::new(self.stream(), wanted)];
-            poll_once(&mut socket, left)?;
+            await_any(&mut socket, left)?;
             if !socket[0].revents().is_empty() {
                 return Ok(socket[0].revents());
             }
@@ -216,15 +217,6 @@ impl Carrier {
     }
 }
 
-/// Waits for one of some sockets to be as wanted; none is if a signal came, or `patience` is over.
-fn poll_once(sockets: &mut [PollFd<'_>], patience: Duration) -> Result<(), ChannelError> {
-    let timeout = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
-    match poll(sockets, Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(channel_error(error.into())),
-    }
-}
-
 /// Waits for a socket's bytes while others use the socket.
 pub(crate) struct SocketArrivals {
     stream: TcpStream,
@@ -245,7 +237,7 @@ impl Arrivals for SocketArrivals {
     fn wait(&self, milliseconds: u64) -> Result<(), ChannelError> {
         let [woken, _] = &self.alarm;
         let mut sockets = [PollFd::new(&self.stream, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
-        poll_once(&mut sockets, Duration::from_millis(milliseconds))?;
+        await_any(&mut sockets, Duration::from_millis(milliseconds))?;
         if !sockets[1].revents().is_empty() {
             // Whatever was said, it is heard.
             let _ = (&mut &*woken).read(&mut [0; 64]);
