@@ -9,8 +9,7 @@ use lanner_wire::ChannelError;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{Shutdown, shutdown};
 
-use crate::ready::await_any;
-use crate::socket::channel_error;
+use crate::ready::{await_any, channel_error};
 use crate::{Address, NetError};
 
 /// A listening TCP socket whose wait can end without a client.

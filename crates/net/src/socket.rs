@@ -14,7 +14,7 @@ use crate::inbox::Inbox;
 use crate::limits::LEAST_BACKLOG;
 use crate::meter::Meter;
 use crate::platform::{Wire, wires};
-use crate::ready::await_any;
+use crate::ready::{await_any, channel_error};
 use crate::web::WebLine;
 
 /// What carries a socket's bytes.
@@ -267,19 +267,6 @@ const PROBES: u32 = 4;
 
 /// Bytes read from a peer that goes on sending after the end.
 const DISCARDED_AT_CLOSE: usize = 64 << 20;
-
-#[allow(clippy::needless_pass_by_value)] // used as the function of `map_err`
-pub(crate) fn channel_error(error: io::Error) -> ChannelError {
-    match error.kind() {
-        ErrorKind::BrokenPipe
-        | ErrorKind::ConnectionReset
-        | ErrorKind::ConnectionAborted
-        | ErrorKind::NotConnected
-        | ErrorKind::UnexpectedEof => ChannelError::Disconnected,
-        ErrorKind::TimedOut => ChannelError::TimedOut,
-        _ => ChannelError::Transport(error.to_string()),
-    }
-}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

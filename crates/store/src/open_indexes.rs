@@ -12,7 +12,10 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use lanner_process::{MOST_FORKS, PerProcess};
 
 use crate::StoreError;
-use crate::platform::{FileId, identity};
+use crate::platform::identity;
+
+/// A file, whatever its name.
+type FileId = [u64; 2];
 
 /// Of each connection.
 static OPEN: PerProcess<Mutex<Vec<FileId>>> = PerProcess::new([const { Mutex::new(Vec::new()) }; MOST_FORKS]);

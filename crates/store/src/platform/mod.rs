@@ -9,6 +9,3 @@ mod unix;
 pub(crate) use elsewhere::*;
 #[cfg(unix)]
 pub(crate) use unix::*;
-
-/// A file, whatever its name.
-pub(crate) type FileId = [u64; 2];

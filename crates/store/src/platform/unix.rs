@@ -4,10 +4,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::FileId;
-
 /// Which file a name is.
-pub(crate) fn identity(path: &Path) -> io::Result<FileId> {
+pub(crate) fn identity(path: &Path) -> io::Result<[u64; 2]> {
     let metadata = std::fs::metadata(path)?;
     Ok([metadata.dev(), metadata.ino()])
 }
