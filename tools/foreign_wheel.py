@@ -47,7 +47,7 @@ def main() -> int:
         machine = lanner(foreign, "doctor", *state)["native"]
         print(f"{options.wheel.name}: {machine['system']}, {machine['architecture']}, {machine.get('kernels', '')}")
         with ServerProcess([str(options.model)]) as server:
-            trusted = ["--pin", server.trusted()["pin"], "--timeout", str(PATIENCE), *state]
+            trusted = ["--pin", str(server.trusted()["pin"]), "--timeout", str(PATIENCE), *state]
             asked = ["predict", server.address, str(options.input.resolve()), *trusted]
             here, there = (lanner(command, *asked) for command in ([sys.executable, "-m", "lanner"], foreign))
     same = here["predictions"] == there["predictions"]
