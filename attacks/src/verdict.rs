@@ -217,9 +217,10 @@ impl WeightForm {
             | 0x60..=0x62
             | 0x70..=0x76
             | 0x79
-            | 0x7a => Self::Bits,
+            | 0x7a
+            | 0x95
+            | 0x98 => Self::Bits,
             0x80 | 0x81 | 0x96 => Self::Residues,
-            0x95 | 0x98 => Self::Bits,
             0x13 | 0x14 | 0x16 | 0x18 | 0x9a => Self::Checked,
             0x12 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 | 0x77 | 0x78 | 0x90 | 0x94 | 0x99 => Self::Opaque,
             0x91 | 0x93 => Self::Proven,
@@ -230,12 +231,13 @@ impl WeightForm {
 
     const fn verdict(self, change: Content) -> Verdict {
         match (self, change) {
-            (Self::Checked, _) | (Self::PointsOfTrees, Content::Zeros) => Verdict::Dishonest,
-            (Self::Committed, Content::Zeros) => Verdict::Dishonest,
-            (Self::Committed | Self::Proven, _) => Verdict::Caught,
+            (Self::Checked, _) | (Self::PointsOfTrees | Self::Committed, Content::Zeros) => {
+                Verdict::Dishonest
+            }
             (Self::Name, _) => Verdict::Unexpected(Kind(0x20)),
             // A point that decodes gives the victim other keys, and they other trees.
-            (Self::SenderPoints | Self::PointsOfTrees, Content::Flip) => Verdict::Caught,
+            (Self::SenderPoints | Self::PointsOfTrees, Content::Flip)
+            | (Self::Committed | Self::Proven, _) => Verdict::Caught,
             // A bit may fall on an entry that no pairing has.
             (Self::Proof, Content::Flip) => Verdict::Either,
             (Self::SenderPoints, Content::Zeros)
