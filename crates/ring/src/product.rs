@@ -14,7 +14,7 @@ fn by_halves(a: u64, b: u64) -> u128 {
     let ([a0, a1], [b0, b1]) = (halves(a), halves(b));
     let [crossed_low, crossed_high] = halves(a0 * b1);
     // At most 2^64 - 1: a product of halves is at most (2^32 - 1)^2.
-    let middle = a1 * b0 + crossed_low + (a0 * b0 >> 32);
+    let middle = a1 * b0 + crossed_low + ((a0 * b0) >> 32);
     let high = a1 * b1 + crossed_high + (middle >> 32);
     u128::from(high) << 64 | u128::from(a.wrapping_mul(b))
 }
