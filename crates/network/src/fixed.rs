@@ -9,6 +9,7 @@ use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wid
 use crate::movement::{Sources, gather};
 use crate::network::{FixedNode, FixedOp, FunctionFit, LinearWeights, Network, machine_bounds, sum_bound};
 use crate::shape::{area, image};
+use crate::stages::Stage;
 use crate::{CompileError, InputError, product};
 
 /// Runs a compiled network on integers.
@@ -17,7 +18,7 @@ use crate::{CompileError, InputError, product};
 /// is exactly the protocol's.
 #[derive(Debug)]
 pub struct FixedExecutor<'a> {
-    network: &'a Network,
+    pub(crate) network: &'a Network,
     layers: BTreeMap<usize, Layer>,
     moves: BTreeMap<usize, Sources>,
     /// The last node that uses each value; the output's own number for the output.
@@ -173,18 +174,66 @@ impl<'a> FixedExecutor<'a> {
         })
     }
 
-    fn trace_in<I: Integer + Apply>(
+    /// As [`Self::trace`], of a run that begins at a stage, if there is one, and so shows the values behind it alone; and the stages of the run behind
+    /// these numbers of nodes, which are those of [`Self::stages`].
+    ///
+    /// # Errors
+    /// [`InputError`] if the input is misshapen or out of range.
+    pub fn trace_from(
         &self,
         input: &[i64],
+        begin: Option<&Stage>,
+        stages: &[usize],
+        visit: impl FnMut(usize, Integers<'_>),
+    ) -> Result<Vec<Stage>, InputError> {
+        self.network.public().input().check(input)?;
+        if self.is_wide {
+            self.trace_in::<i128>(input, visit);
+            return Ok(Vec::new());
+        }
+        let mut made = Vec::new();
+        let mut keep = |nodes: usize, values: &[Vec<i64>]| {
+            if stages.contains(&nodes) {
+                let is_read = |value: &usize| self.last_uses[*value] >= nodes;
+                let values = (0..=nodes).filter(is_read).map(|value| (value, values[value].clone()));
+                made.push(Stage { nodes, values: values.collect() });
+            }
+        };
+        self.trace_steps::<i64>(input, begin, visit, &mut keep);
+        Ok(made)
+    }
+
+    /// The last node that reads a value.
+    pub(crate) fn last_use(&self, value: usize) -> usize {
+        self.last_uses[value]
+    }
+
+    fn trace_in<I: Integer + Apply>(&self, input: &[i64], visit: impl FnMut(usize, Integers<'_>)) -> Beyond {
+        self.trace_steps::<I>(input, None, visit, &mut |_, _| ())
+    }
+
+    /// The steps of a run; `keep` is shown all values that are still read, with the number of nodes done.
+    fn trace_steps<I: Integer + Apply>(
+        &self,
+        input: &[i64],
+        begin: Option<&Stage>,
         mut visit: impl FnMut(usize, Integers<'_>),
+        keep: &mut dyn FnMut(usize, &[Vec<I>]),
     ) -> Beyond {
         let network = self.network.public();
         let mut overflows = vec![0; network.nodes().len()];
         let mut saturated = overflows.clone();
-        let mut values: Vec<Vec<I>> = vec![input.iter().map(|&x| x.into()).collect()];
-        visit(0, I::show(&values[0]));
-        values.resize(network.nodes().len() + 1, Vec::new());
-        for (index, node) in network.nodes().iter().enumerate() {
+        let mut values: Vec<Vec<I>> = vec![Vec::new(); network.nodes().len() + 1];
+        let done = begin.map_or(0, Stage::nodes);
+        if let Some(stage) = begin {
+            for (value, integers) in &stage.values {
+                values[*value] = integers.iter().map(|&x| x.into()).collect();
+            }
+        } else {
+            values[0] = input.iter().map(|&x| x.into()).collect();
+            visit(0, I::show(&values[0]));
+        }
+        for (index, node) in network.nodes().iter().enumerate().skip(done) {
             let mut output = self.step(index, node, &mut values);
             saturated[index] = self.saturating(index, &output);
             overflows[index] = match node.op.elementwise() {
@@ -215,6 +264,7 @@ impl<'a> FixedExecutor<'a> {
             for &input in node.inputs.iter().filter(|&&input| self.last_uses[input] == index) {
                 values[input] = Vec::new();
             }
+            keep(index + 1, &values);
         }
         Beyond { overflows, saturated }
     }
@@ -256,6 +306,9 @@ impl<'a> FixedExecutor<'a> {
             FixedOp::Add { factors } => {
                 let [a, b] = factors.map(I::from);
                 x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * *x + b * *y).collect()
+            }
+            FixedOp::Mul if self.last_uses[first] == index && node.inputs[1] != first => {
+                std::mem::take(&mut values[first])
             }
             FixedOp::Mul | FixedOp::MatrixProduct { .. } => x.to_vec(),
             FixedOp::Bias { .. } => {
@@ -392,13 +445,15 @@ fn add_products<T: Copy + Default, S: Sum<T> + Default>(
 /// Replaces every element by the operator's value there. A product, of an element with itself, comes back into the ring beyond `limit`; returns how
 /// many did.
 fn apply<I: Integer>(op: &dyn FixedElementwise, x: &mut [I], limit: i128, ring: Accumulator) -> usize {
+    if !op.multiplies() {
+        I::eval_each(op, x);
+        return 0;
+    }
     let mut beyond = 0;
     for x in x {
-        let wide = x.wide();
-        let (y, is_beyond) =
-            if op.multiplies() { ring.product(wide, wide, limit) } else { (op.eval(wide), false) };
+        let (y, is_beyond) = x.product(*x, limit, ring);
         beyond += usize::from(is_beyond);
-        *x = I::of(y);
+        *x = y;
     }
     beyond
 }

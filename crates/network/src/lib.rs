@@ -23,6 +23,7 @@ mod precision;
 pub mod product;
 pub mod repeats;
 pub mod shape;
+mod stages;
 pub mod tensor;
 pub mod version;
 pub mod window;
@@ -43,5 +44,6 @@ pub use network::{
 pub use outline::{Outline, OutlinedNode};
 pub use policy::Policy;
 pub use precision::{Precision, Reached, percent};
+pub use stages::{Stage, alike};
 pub use tensor::{Tensor, Tensors};
 pub use window::{ConvGeometry, Window};
