@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::accumulator::Accumulator;
 use crate::elementwise::FixedElementwise;
-use crate::integer::{Integer, Integers, confine};
+use crate::integer::{Integer, Integers, MOST_NEAREST, confine, nearest};
 use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wide};
 use crate::movement::{Sources, gather};
 use crate::network::{FixedNode, FixedOp, FunctionFit, LinearWeights, Network, machine_bounds, sum_bound};
@@ -31,7 +31,12 @@ pub struct FixedExecutor<'a> {
 #[derive(Debug)]
 enum Layer {
     /// A wide convolution in floats of 64 bits, which hold every partial sum exactly.
-    Floating { weight: Vec<i32>, bias: Vec<i64> },
+    Floating {
+        weight: Vec<i32>,
+        bias: Vec<i64>,
+        /// Whether inputs are of 32 bits.
+        is_small: bool,
+    },
     /// Inputs and sums of 32 bits.
     Narrow { weight: Vec<i32>, bias: Vec<i32> },
     /// Inputs of 32 bits, sums of 64.
@@ -364,7 +369,7 @@ impl Layer {
         let cast = |values: &[i64]| values.iter().map(|&x| x as i32).collect();
         if matches!(&node.op, FixedOp::Conv2d(geometry) if is_wide(geometry)) && sums.max(magnitude) <= EXACT
         {
-            return Self::Floating { weight: cast(layer.weight()), bias };
+            return Self::Floating { weight: cast(layer.weight()), bias, is_small: inputs_fit };
         }
         match (inputs_fit, sums_fit) {
             (true, true) => Self::Narrow { weight: cast(layer.weight()), bias: cast(&bias) },
@@ -383,14 +388,19 @@ impl Apply for i64 {
     fn apply(layer: &Layer, x: &[Self], shape: &[usize], node: &FixedNode) -> Vec<Self> {
         let cast = |x: &[i64]| x.iter().map(|&x| x as i32).collect::<Vec<i32>>();
         match layer {
-            Layer::Floating { weight, bias } => {
-                let x: Vec<f64> = x.iter().map(|&x| x as f64).collect();
+            Layer::Floating { weight, bias, is_small } => {
+                // What fits 32 bits, vectors of the machine convert.
+                let x: Vec<f64> = if *is_small {
+                    x.iter().map(|&x| f64::from(x as i32)).collect()
+                } else {
+                    x.iter().map(|&x| x as f64).collect()
+                };
                 let mut y: Vec<f64> = bias.iter().map(|&x| x as f64).collect();
                 if let FixedOp::Conv2d(geometry) = &node.op {
                     let size = area(&node.shape);
                     add_wide_conv::<_, _, _, COLUMNS>(&x, image(shape), weight, geometry, size, &mut y);
                 }
-                y.into_iter().map(|y| y as i64).collect()
+                y.into_iter().map(nearest).collect()
             }
             Layer::Narrow { weight, bias } => {
                 let mut y = bias.clone();
@@ -423,8 +433,8 @@ impl Apply for i128 {
     }
 }
 
-/// Integers up to here are floats of 64 bits, all of them.
-const EXACT: i128 = 1 << 53;
+/// Integers up to here are floats of 64 bits, all of them, and found again by [`nearest`].
+const EXACT: i128 = MOST_NEAREST as i128;
 
 /// Columns of the tiles in which they are added up: a vector of `f64`.
 const COLUMNS: usize = 8;

@@ -136,6 +136,18 @@ fn ends_of<I: Integer>(values: &[I]) -> [I; 2] {
     values.iter().fold([I::default(); 2], |[low, high], x| [low.min(*x), high.max(*x)])
 }
 
+/// The largest absolute value that [`nearest`] takes.
+pub const MOST_NEAREST: i64 = 1 << 51;
+
+/// Three halves of 2^52: the last digit of floats near it is that of units.
+const LAST_DIGITS: f64 = 6_755_399_441_055_744.0;
+
+/// The integer nearest to a number of at most [`MOST_NEAREST`], of two the even one; by its digits, which vectors of every machine add and subtract.
+#[must_use]
+pub const fn nearest(x: f64) -> i64 {
+    (x + LAST_DIGITS).to_bits().wrapping_sub(LAST_DIGITS.to_bits()) as i64
+}
+
 /// Brings values beyond `limit` back into the ring; returns how many there were.
 pub(crate) fn confine<I: Integer>(values: &mut [I], limit: i128, ring: Accumulator) -> usize {
     let [low, high] = [-limit, limit].map(I::of);
@@ -163,6 +175,17 @@ pub const fn rescale(x: i64, shift: u32) -> i64 {
 mod tests {
     use super::*;
     use crate::elementwise::{FixedClip, FixedFunction, FixedLeakyRelu, Relu};
+
+    #[test]
+    fn numbers_are_rounded_to_the_nearest_integer() {
+        assert_eq!(LAST_DIGITS, 1.5 * 52_f64.exp2());
+        let whole = [0, 1, 2, 12_345, 999_999_937, 1 << 40, (1 << 50) + 1, MOST_NEAREST - 1, MOST_NEAREST];
+        let off = [0.0, 0.25, 0.5, 0.75, 1.5, 2.5, 1e-300];
+        let beside = off.iter().map(|off| off + 7.0).chain(whole.map(|x| x as f64)).chain(off);
+        for x in beside.flat_map(|x| [x, -x]) {
+            assert_eq!(nearest(x), x.round_ties_even() as i64, "{x}");
+        }
+    }
 
     /// Numbers of all sizes and both signs.
     fn values(bits: u32, count: usize) -> Vec<i64> {

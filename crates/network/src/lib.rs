@@ -33,7 +33,7 @@ pub use error::{CompileError, InputError};
 pub use field::{Field, in_words};
 pub use fixed::{Beyond, FixedExecutor, FixedRun, arg_max};
 pub use grid::GridFactor;
-pub use integer::{Integers, rescale};
+pub use integer::{Integers, MOST_NEAREST, nearest, rescale};
 pub use movement::Source;
 pub use network::{
     Bound, Calibrated, Ending, Evidence, FORMAT_VERSION, Features, FixedNode, FixedOp, FunctionFit, Head,
