@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: setup install web npm demo test check test-all lint bench bench-peers bench-against endurance wild docs wheel reproduce sbom audit clean help
+.PHONY: setup install web npm demo test check test-all test-wasm lint bench bench-peers bench-against endurance wild docs wheel reproduce sbom audit clean help
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -90,6 +90,12 @@ $(WEB)/lanner.wasm: $(NATIVE_SOURCES)
 	$(WEB_ENVIRONMENT) $(CARGO) build --release --locked --target $(WEB_TARGET) --package lanner-wasm
 	llvm-strip -o $@ $(or $(CARGO_TARGET_DIR),target)/$(WEB_TARGET)/release/lanner_wasm.wasm
 
+test-wasm: ## the tests of kernels in WebAssembly; needs Node
+	@command -v node >/dev/null || { echo "make test-wasm: needs Node; install it." >&2; exit 1; }
+	rustup --quiet target add $(WEB_TARGET)
+	$(WEB_ENVIRONMENT) CARGO_TARGET_WASM32_WASIP1_RUNNER="node --no-warnings $(CURDIR)/tools/wasi.mjs" \
+	    $(CARGO) test --locked --quiet --target $(WEB_TARGET) --package lanner-primitives --package lanner-ring --lib --tests
+
 npm: web ## the npm package of that client in dist/
 	mkdir -p dist
 	npm pack --silent --pack-destination dist ./$(WEB)
@@ -107,6 +113,7 @@ test: setup ## every test but the long ones
 test-all: setup ## the long tests too
 	LANNER_ATTACKS=all $(CARGO_TEST) --workspace --bins --examples -- --quiet --include-ignored
 	$(CARGO_DOCTEST) --workspace -- --quiet
+	@if command -v node >/dev/null; then $(MAKE) --no-print-directory test-wasm; else echo "make test-all: no Node, so no tests in WebAssembly"; fi
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target/fuzz
 	$(PYTEST)
 	@echo "make test-all: every Rust and Python test passed, the long ones included."

@@ -1,6 +1,6 @@
 """Measures what ``lanner bench`` does not: suites that take minutes for each network, and servers of many clients.
 
-    python -m bench imagenet|recurrent|throughput|sessions|estimates [OPTION...]
+    python -m bench imagenet|recurrent|throughput|sessions|estimates|browser [OPTION...]
 
 The options are those of ``lanner bench``.
 """
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.cases import cases
-from bench.other_ways import run_estimates, run_sessions, run_throughput
+from bench.other_ways import run_browser, run_estimates, run_sessions, run_throughput
 from lanner.benchmarks.machine import machine
 from lanner.cli.bench import (
     add_measuring_options,
@@ -35,6 +35,7 @@ OTHER_WAYS = {
     "throughput": (run_throughput, "mnist_d"),
     "sessions": (run_sessions, "mnist_d"),
     "estimates": (run_estimates, "mnist_a,mnist_c,mnist_d,pneumonia,lenet"),
+    "browser": (run_browser, "mnist_d,cifar10_minionn,trees_xgboost_100x6"),
 }
 
 SUITES = ("imagenet", "recurrent", *OTHER_WAYS)
@@ -57,7 +58,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "suite",
         choices=SUITES,
         help="imagenet takes minutes for each network, recurrent a folder of data, throughput has several clients at "
-        "once, sessions tells what they cost a server, and estimates holds estimates and mode auto against every mode",
+        "once, sessions tells what they cost a server, estimates holds estimates and mode auto against every mode, and "
+        "browser has the client in headless Chromium",
     )
     add_measuring_options(parser)
     parser.add_argument(
@@ -77,7 +79,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     measure, usual = OTHER_WAYS[options.suite]
     options.only = options.only or usual
     document: dict[str, Any] = {"command": command_of(options), "machine": machine()}
-    chosen = chosen_cases(options, cases, "networks")
+    chosen = chosen_cases(options, cases, "all" if options.suite == "browser" else "networks")
     code, document["rows"] = measure(options, chosen, networks_between(options), output)
     keep_document(document, options, output)
     return code
@@ -93,7 +95,7 @@ def _check(options: argparse.Namespace) -> None:
         raise MisuseError("--sessions goes with the suite sessions", fix="leave it out")
     if options.ray is None:
         return
-    if options.suite in ("estimates", "sessions"):
+    if options.suite in ("estimates", "sessions", "browser"):
         raise MisuseError(f"the suite {options.suite} is of this machine", where="--ray", fix="leave it out")
     if options.suite == "throughput" and options.network is not None:
         raise MisuseError("the network of a cluster is what it is", where="--network", fix="leave it out with --ray")

@@ -1,4 +1,4 @@
-"""Throughput, sessions and estimates: networks, other than by one prediction at a time."""
+"""Throughput, sessions, estimates and browsers: networks, other than by one prediction of a native client."""
 
 from __future__ import annotations
 
@@ -83,6 +83,45 @@ def run_sessions(options: argparse.Namespace, chosen: Sequence[Case], _: Sequenc
     output.table(("benchmark", "mode", "of the server", "figure"), [cells for row in rows for cells in _costs(row)])
     output.say(
         "seconds are those of a core, bytes of memory unless something else is said; all clients are on this machine"
+    )
+    return 0, [row.document() for row in rows]
+
+
+def run_browser(
+    options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network], output: Output
+) -> Found:
+    """Predictions of a client in headless Chromium."""
+    from bench.browser import InBrowser, in_browser
+    from bench.chromium import chromium
+    from lanner.web.files import is_built
+
+    if not is_built():
+        raise MisuseError("the client for browsers is not built", fix="run `make web`")
+    if chromium() is None:
+        raise MisuseError("there is no Chromium", fix="install it, on Debian by `apt-get install chromium`")
+    protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits, networks[0])
+    rows: list[InBrowser] = []
+    with output.progress("measuring", len(chosen)) as advance:
+        for case in chosen:
+            rows.append(in_browser(case, protocols, options.repeat))
+            advance(case.name)
+    columns = ("benchmark", "mode", "set-up", "time", "bytes", "memory", "n", "browser")
+    shown = [
+        (
+            row.name,
+            row.mode,
+            duration(row.setup_seconds),
+            duration(row.seconds),
+            size(row.bytes),
+            size(row.memory),
+            row.n,
+            row.browser,
+        )
+        for row in rows
+    ]
+    output.table(columns, shown)
+    output.say(
+        "time: a prediction with its preparation, which the client waits for; memory: the module's; all on this machine"
     )
     return 0, [row.document() for row in rows]
 

@@ -19,3 +19,4 @@ pub mod mutation;
 pub mod script;
 pub mod session;
 pub mod verdict;
+pub mod web;

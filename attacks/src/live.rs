@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lanner::{Client, ClientConfig, Server, ServerConfig, Snapshot};
+use lanner::{Client, ClientConfig, Server, ServerConfig, Snapshot, WebConfig};
 use lanner_net::{Limits, TcpChannel};
 use lanner_primitives::Prg;
 use lanner_session::handshake::{Greeting, ModelEntry, ModelRequest, Offer, answer};
@@ -17,11 +17,14 @@ use crate::mutation::{Attack, Mutation};
 use crate::script::{End, Frame, bytes_of};
 use crate::session::{Conversation, Party, Victim};
 use crate::verdict::Failure;
+use crate::web::relay;
 
 /// A server of some models on loopback.
 pub struct Target {
     server: Server,
     secure: bool,
+    /// Where its peers connect.
+    address: String,
 }
 
 /// How a server parted from a peer.
@@ -37,16 +40,32 @@ impl Target {
     /// Serves models without TLS; a peer may be silent for `timeout` seconds.
     #[must_use]
     pub fn plaintext(subjects: &[&Subject], timeout: f64) -> Self {
-        Self::start(subjects, timeout, None)
+        Self::start(subjects, timeout, None, None)
+    }
+
+    /// The same, to which every peer comes through `web::relay`.
+    #[must_use]
+    pub fn behind_web_sockets(subjects: &[&Subject], timeout: f64) -> Self {
+        let web = WebConfig {
+            listen: "127.0.0.1:0".to_owned(),
+            origins: Vec::new(),
+            missing_origin: true,
+            names: Vec::new(),
+            cert: None,
+            key: None,
+        };
+        let target = Self::start(subjects, timeout, None, Some(web));
+        let address = relay(target.server.web_address().unwrap());
+        Self { address, ..target }
     }
 
     /// Serves models with TLS; `state` is a directory for the server's key.
     #[must_use]
     pub fn secure(subjects: &[&Subject], timeout: f64, state: &Path) -> Self {
-        Self::start(subjects, timeout, Some(state))
+        Self::start(subjects, timeout, Some(state), None)
     }
 
-    fn start(subjects: &[&Subject], timeout: f64, state: Option<&Path>) -> Self {
+    fn start(subjects: &[&Subject], timeout: f64, state: Option<&Path>, web: Option<WebConfig>) -> Self {
         let models =
             subjects.iter().map(|subject| (subject.model.manifest().name.clone(), subject.model.clone()));
         let config = ServerConfig {
@@ -63,17 +82,17 @@ impl Target {
             timeout: Some(timeout),
             idle: None,
             insecure_plaintext: state.is_none(),
-            web: None,
+            web,
         };
         let server = Server::new(models.collect(), config).unwrap();
         server.start().unwrap();
-        Self { server, secure: state.is_some() }
+        Self { address: server.address(), server, secure: state.is_some() }
     }
 
     /// `HOST:PORT`.
     #[must_use]
     pub fn address(&self) -> String {
-        self.server.address()
+        self.address.clone()
     }
 
     /// The server itself.

@@ -37,7 +37,7 @@ impl Frame {
 /// All of the messages, one after the other.
 #[must_use]
 pub fn bytes_of(frames: &[Frame]) -> Vec<u8> {
-    frames.iter().flat_map(Frame::to_bytes).collect()
+    frames.iter().map(Frame::to_bytes).collect::<Vec<_>>().concat()
 }
 
 /// The messages of honest bytes.

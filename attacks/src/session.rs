@@ -4,7 +4,8 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use lanner_bfv::Parameters;
+use lanner_bfv::{ParameterSet, Parameters};
+use lanner_hardened::{Client, Layer as CheckedLayer, Network, Scheme, Server, Told};
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_net::{Limits as NetLimits, TcpChannel};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
@@ -16,7 +17,7 @@ use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
 use lanner_session::requests::{Meeting, OwnKeys, Request, Requester, Responder, Shelf};
-use lanner_step::{ProtocolError, Sets, Transfers};
+use lanner_step::{Convolution, EvaluationSession, GarblingSession, ProtocolError, Sets, Transfers};
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_transfers::{Layer, Material};
 use lanner_wire::Channel;
@@ -268,6 +269,38 @@ impl Conversation {
         };
         let client = party(lanner_step::Party::Client, materials);
         Self::new(client, party(lanner_step::Party::Server, preparing.join().unwrap()))
+    }
+
+    /// A network whose client is checked, from its set-up to the label.
+    #[must_use]
+    pub fn checked() -> Self {
+        let shape = Convolution::fully_connected(3, 2);
+        let network = Network {
+            set: ParameterSet::B,
+            prime: 1_032_193,
+            low: -8,
+            bits: 5,
+            layers: vec![CheckedLayer { node: "scores".to_owned(), shape, activation: None }],
+            told: Told::Label,
+        };
+        let scheme = Arc::new(Scheme::new(&network).unwrap());
+        let weights: (&[i64], _) = (&[3, -1, 4, 1, -5, 9], vec![-200, 60]);
+        let server = Server::new(Arc::clone(&scheme), &[weights]).unwrap();
+        let input = Share::embed(Ring::Prime(network.prime), &[7, -8, 23]);
+        let client = Client::new(scheme);
+        let ask = move |channel: &mut dyn Channel| {
+            let rng = &mut rng(1);
+            let mut session = EvaluationSession::setup(channel, rng)?;
+            let material = client.offline(channel, &mut session, rng)?;
+            Ok(client.online(channel, material, &input).map(drop)?)
+        };
+        let serve = move |channel: &mut dyn Channel| {
+            let rng = &mut rng(2);
+            let mut session = GarblingSession::setup(channel, rng)?;
+            let material = server.offline(channel, &mut session, rng)?;
+            Ok(server.online(channel, material)?)
+        };
+        Self::new(Arc::new(ask), Arc::new(serve))
     }
 
     fn transfers(

@@ -163,7 +163,8 @@ enum WeightForm {
     Points,
     /// The same, in a session in which the victim completes silent trees: other keys than the peer's give other trees.
     PointsOfTrees,
-    /// One of a few codes, of which not all are spoken in the sessions that are changed, or counts of predictions.
+    /// One of a few codes, of which not all are spoken in the sessions that are changed, or counts of predictions, or which
+    /// half of a key's commitments are opened.
     Request,
     /// A name of kept material, the hash of an upload, or a chunk of it: another is refused, the session goes on, and what follows is no
     /// request.
@@ -179,6 +180,10 @@ enum WeightForm {
     /// Sums of trees, corrections and proofs of transfers, and salts of those that silent trees are made of: any others fail a check, that of
     /// the first batch or the first silent trees at the latest.
     Checked,
+    /// A key and what proves it: any other fails the proof, or does not decode.
+    Proven,
+    /// Bits that a check binds: those that fill up the last byte must be 0.
+    Committed,
     /// Salts, seeds, corrections, masked messages, tables, labels: uniform bytes that nothing binds.
     Opaque,
 }
@@ -195,7 +200,7 @@ impl WeightForm {
             0x12 if before_trees => Self::Checked,
             0x10 => Self::SenderPoints,
             0x11 => Self::Points,
-            0x20 | 0x28 | 0x29 => Self::Request,
+            0x20 | 0x28 | 0x29 | 0x92 => Self::Request,
             0x21 | 0x25 | 0x27 => Self::Name,
             0x26 => Self::Held,
             0x23 | 0x24 => Self::Proof,
@@ -212,20 +217,27 @@ impl WeightForm {
             | 0x60..=0x62
             | 0x70..=0x76
             | 0x79
-            | 0x7a => Self::Bits,
-            0x80 | 0x81 => Self::Residues,
-            0x13 | 0x14 | 0x16 | 0x18 => Self::Checked,
-            0x12 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 | 0x77 | 0x78 => Self::Opaque,
+            | 0x7a
+            | 0x95
+            | 0x98 => Self::Bits,
+            0x80 | 0x81 | 0x96 => Self::Residues,
+            0x13 | 0x14 | 0x16 | 0x18 | 0x9a => Self::Checked,
+            0x12 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 | 0x77 | 0x78 | 0x90 | 0x94 | 0x99 => Self::Opaque,
+            0x91 | 0x93 => Self::Proven,
+            0x97 => Self::Committed,
             kind => panic!("what becomes of a changed message of kind {kind:02x}?"),
         })
     }
 
     const fn verdict(self, change: Content) -> Verdict {
         match (self, change) {
-            (Self::Checked, _) | (Self::PointsOfTrees, Content::Zeros) => Verdict::Dishonest,
+            (Self::Checked, _) | (Self::PointsOfTrees | Self::Committed, Content::Zeros) => {
+                Verdict::Dishonest
+            }
             (Self::Name, _) => Verdict::Unexpected(Kind(0x20)),
             // A point that decodes gives the victim other keys, and they other trees.
-            (Self::SenderPoints | Self::PointsOfTrees, Content::Flip) => Verdict::Caught,
+            (Self::SenderPoints | Self::PointsOfTrees, Content::Flip)
+            | (Self::Committed | Self::Proven, _) => Verdict::Caught,
             // A bit may fall on an entry that no pairing has.
             (Self::Proof, Content::Flip) => Verdict::Either,
             (Self::SenderPoints, Content::Zeros)

@@ -53,11 +53,19 @@ fn attack_a_server<'m>(
     mutations: impl Fn(usize) -> Vec<&'m Mutation>,
     honest_after: usize,
 ) {
+    attack(&Target::plaintext(&[subject], 2.0), subject, mutations, honest_after);
+}
+
+fn attack<'m>(
+    target: &Target,
+    subject: &Subject,
+    mutations: impl Fn(usize) -> Vec<&'m Mutation>,
+    honest_after: usize,
+) {
     guard::start();
     let conversation = Conversation::session(subject);
     let record = conversation.record();
     let frames = record.heard_by(Victim::Server);
-    let target = Target::plaintext(&[subject], 2.0);
     let (mut refused, mut attacked, mut met) = (0, 0, BTreeSet::new());
     for (index, frame) in frames.iter().enumerate() {
         if !met.insert(frame.kind.0) && !extent::has(index) {
@@ -67,7 +75,7 @@ fn attack_a_server<'m>(
             let client = Cheater::of(&conversation, Victim::Server, frames, index, *mutation);
             let Some(client) = client else { continue };
             let what = format!("message {index} ({:02x}), {mutation:?}", frame.kind.0);
-            refused += usize::from(cheat(&target, subject, &client, &what));
+            refused += usize::from(cheat(target, subject, &client, &what));
         }
         attacked += 1;
         assert!(refused >= attacked, "message {index}");
@@ -94,6 +102,12 @@ fn a_server_of_circuits_serves_on_after_every_attack() {
 #[test]
 fn a_server_of_transfers_serves_on_after_every_attack() {
     attack_a_server(&transfers(), two_ways, 8);
+}
+
+#[test]
+fn a_server_behind_web_sockets_serves_on_after_every_attack() {
+    let subject = squares();
+    attack(&Target::behind_web_sockets(&[&subject], 2.0), &subject, two_ways, 1);
 }
 
 /// The honest messages of another session, set-up and all: their trees fit no other base transfers.

@@ -10,7 +10,7 @@ use lanner_attacks::models::{
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
-use lanner_attacks::verdict::Failure;
+use lanner_attacks::verdict::{Content, Failure};
 use lanner_attacks::{extent, guard};
 use lanner_step::{Function, Windows};
 use lanner_transfers::{Factors, Layer, Polynomials, Rounding};
@@ -265,6 +265,24 @@ fn either_party_of_a_network_on_ciphertexts_refuses_or_goes_on() {
     attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x80 | 0x81), &Mutation::ALL);
 }
 
+/// The network's own messages: the others are those of other sessions. What ends a session early is the same for all of them.
+fn attack_checked(victim: Victim) {
+    let own = |kind| (0x90..=0x9a).contains(&kind);
+    let some = [Mutation::Longer, Mutation::Content(Content::Ones), Mutation::Content(Content::Flip)];
+    let mutations = if extent::is_whole() { &Mutation::ALL[..] } else { &some };
+    attack_messages(&Conversation::checked(), &[victim], own, mutations);
+}
+
+#[test]
+fn a_client_that_is_checked_refuses_or_goes_on() {
+    attack_checked(Victim::Client);
+}
+
+#[test]
+fn a_server_that_checks_its_client_refuses_or_goes_on() {
+    attack_checked(Victim::Server);
+}
+
 #[test]
 fn either_party_of_kept_material_refuses_or_goes_on() {
     let conversation = Conversation::kept(&transfers());
@@ -329,10 +347,10 @@ fn every_kind_of_message_is_attacked() {
         [circuits(), squares(), lookups(), encrypted()].map(|subject| Conversation::session(&subject));
     let [kept, uploading, together] =
         [Conversation::kept, Conversation::uploading, Conversation::together].map(|of| of(&transfers()));
-    let transfers = [Conversation::silent_transfers()];
+    let others = [Conversation::silent_transfers(), Conversation::checked()];
     let records = sessions
         .iter()
-        .chain(&transfers)
+        .chain(&others)
         .chain(&comparisons(1))
         .chain([&kept, &uploading, &together])
         .map(Conversation::record)

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use lanner_ring::{Coeff, Modulus, Poly, Shoup};
+use lanner_ring::{Coeff, Modulus, Poly, Shoup, product};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::product::Scaling;
@@ -121,7 +121,7 @@ impl PlaintextModulus {
         {
             modulus.mul_scalar_slice(limb, *inverse);
             for (sum, y) in sums.iter_mut().zip(&*limb) {
-                *sum += u128::from(*y) * u128::from(*quotient);
+                *sum += product(*y, *quotient);
             }
         }
         // Each sum is below (L + 1) t 2^shift, so its integer part is a word.

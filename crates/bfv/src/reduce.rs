@@ -53,7 +53,7 @@ impl Reducer {
 /// The high word of a product.
 #[inline]
 fn high(a: u64, b: u64) -> u64 {
-    ((u128::from(a) * u128::from(b)) >> 64) as u64
+    (lanner_ring::product(a, b) >> 64) as u64
 }
 
 /// `x - t` if that is not negative, else `x`; for `x < 2^63`.

@@ -1,6 +1,6 @@
 //! Coefficients modulo `q` as residues modulo a power of two, and back.
 
-use lanner_ring::{Coeff, Modulus, Poly, Shoup};
+use lanner_ring::{Coeff, Modulus, Poly, Shoup, product};
 use zeroize::Zeroizing;
 
 use crate::{BfvError, Parameters};
@@ -61,16 +61,15 @@ impl PowerSwitch {
         let factors: Vec<u64> = self.reciprocals.iter().map(narrow).collect();
         let (half, mask) = (1 << (shift - bits - 1), mask(bits) as u64);
         let round = |scaled: u128| ((scaled + half) >> (shift - bits)) as u64 & mask;
-        let term = |digit: u64, factor: u64| u128::from(digit) * u128::from(factor);
         Zeroizing::new(match (moduli, &factors[..]) {
-            ([_], [factor]) => poly.limb(0).iter().map(|x| round(term(*x, *factor))).collect(),
+            ([_], [factor]) => poly.limb(0).iter().map(|x| round(product(*x, *factor))).collect(),
             ([_, q], [low, high]) => {
                 let mut lifted = Zeroizing::new(vec![0; poly.limb(0).len()]);
                 q.reduce_slice(&mut lifted, poly.limb(0));
                 let mut digits = Zeroizing::new(poly.limb(1).to_vec());
                 q.sub_mul_slice(&mut digits, &lifted, self.inverses[1][0]);
                 let pairs = poly.limb(0).iter().zip(digits.iter());
-                pairs.map(|(d0, d1)| round(term(*d0, *low) + term(*d1, *high))).collect()
+                pairs.map(|(d0, d1)| round(product(*d0, *low) + product(*d1, *high))).collect()
             }
             _ => (0..poly.limb(0).len()).map(|i| self.residue(poly, i, bits) as u64).collect(),
         })

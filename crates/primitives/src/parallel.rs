@@ -137,6 +137,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "a library's threads, whose queues Miri's rules for references do not take")]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn every_item_is_worked_on_once_and_results_keep_their_order() {
         set_threads(3);
         set_threads(5);

@@ -6,7 +6,7 @@
 use zeroize::Zeroizing;
 
 use crate::prime::root_of_order;
-use crate::{Modulus, RingError};
+use crate::{Modulus, RingError, product};
 
 /// Transforms of size `n` modulo one prime: value `k` is `sum_i x_i w^(i k)`, with `w` the root that [`Dft::root`] gives.
 ///
@@ -109,7 +109,7 @@ fn combine(modulus: &Modulus, out: &mut [u64], inputs: &[&[u64]], factors: &[u64
     if !sums_fit_a_word(modulus, inputs.len()) {
         for (i, out) in out.iter_mut().enumerate() {
             let add = |sum: u64, (input, factor): (&&[u64], &u64)| {
-                modulus.reduce_u128(u128::from(input[i]) * u128::from(*factor) + u128::from(sum))
+                modulus.reduce_u128(product(input[i], *factor) + u128::from(sum))
             };
             *out = inputs.iter().zip(factors).fold(0, add);
         }

@@ -6,6 +6,7 @@
 use crate::RingError;
 use crate::arch::Backend;
 use crate::prime::is_prime;
+use crate::product;
 
 /// A prime modulus `2 <= q < 2^61`. Primes below `2^50` reach the fastest kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl Modulus {
     #[must_use]
     #[inline]
     pub fn mul(&self, a: u64, b: u64) -> u64 {
-        self.reduce_u128(u128::from(a) * u128::from(b))
+        self.reduce_u128(product(a, b))
     }
 
     /// Prepares the factor `w` for [`Self::mul_shoup`]; `w` is reduced first.
@@ -197,7 +198,7 @@ pub(crate) fn reduce_once(x: u64, q: u64) -> u64 {
 /// The high word of a product.
 #[inline]
 pub(crate) fn high(a: u64, b: u64) -> u64 {
-    ((u128::from(a) * u128::from(b)) >> 64) as u64
+    (product(a, b) >> 64) as u64
 }
 
 /// The low word of `floor(a * b / 2^128)`.
@@ -206,8 +207,8 @@ fn high_wide(a: u128, b: u128) -> u64 {
     let (a0, a1) = (a as u64, (a >> 64) as u64);
     let (b0, b1) = (b as u64, (b >> 64) as u64);
     let low = u128::from(high(a0, b0));
-    let middle = u128::from(a0) * u128::from(b1) + low;
-    let cross = u128::from(a1) * u128::from(b0) + u128::from(middle as u64);
+    let middle = product(a0, b1) + low;
+    let cross = product(a1, b0) + u128::from(middle as u64);
     a1.wrapping_mul(b1).wrapping_add((middle >> 64) as u64).wrapping_add((cross >> 64) as u64)
 }
 

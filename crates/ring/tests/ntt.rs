@@ -31,7 +31,7 @@ fn slots_are_values_at_bit_reversed_odd_powers() {
         let mut values = a.clone();
         ntt.forward(&mut values);
         for (i, value) in values.iter().enumerate() {
-            let point = modulus.pow(ntt.root(), 2 * (i.reverse_bits() >> 58) as u64 + 1);
+            let point = modulus.pow(ntt.root(), 2 * ((i as u64).reverse_bits() >> 58) + 1);
             let horner = a.iter().rev().fold(0, |sum, c| modulus.add(modulus.mul(sum, point), *c));
             assert_eq!(*value, horner);
         }

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lanner
-from helpers.browser import Tab, browsing, chromium
+from bench.chromium import Tab, browsing, chromium
 from helpers.digits import MODELS, NAMES, DigitModels, save_picture
 from helpers.documents import free_address
 from helpers.processes import Serving, gateway, serving

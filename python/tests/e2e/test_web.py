@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 import lanner
-from helpers.browser import Tab, browsing, chromium
+from bench.chromium import Tab, browsing, chromium
 from helpers.digits import MODELS, NAMES, PICTURE, save_picture
 from lanner.datasets import load_digits
 from lanner.web.files import is_built

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers.brought import FLOAT_TOLERANCE, Brought, check_modes, compiled
+from helpers.times import marked
 
 DATA = Path(os.environ.get("LANNER_DATA") or Path(__file__).parents[4] / "shared" / "data")
 FILES = sorted((DATA / "exported").glob("*.onnx"))
@@ -35,6 +36,13 @@ TAKEN = {
     ),
 }
 
+#: These take minutes; `test_exported` and `test_merged_heads` have the smaller ones of them, too.
+SLOW = {"densenet_small_64_ts17", "encoder_ts17", "mbv2_32_ts17", "vit_small_dn18"}
+
+
+def named(path: Path) -> str:
+    return path.stem
+
 
 pytestmark = pytest.mark.skipif(
     not FILES, reason=f"exported networks are not in {DATA}; set LANNER_DATA to a folder that holds them"
@@ -45,17 +53,17 @@ def brought(path: Path) -> Brought:
     return Brought(path.stem, lambda: path, TOLERANCES.get(path.stem, FLOAT_TOLERANCE))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", marked(FILES, SLOW, named), ids=named)
 def test_every_network_agrees_or_is_refused_with_every_reason(path: Path) -> None:
     assert compiled(brought(path)) is not None or path.stem not in TAKEN
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", marked(FILES, SLOW, named), ids=named)
 def test_integers_are_as_precise_as_asked_in_each_mode(path: Path) -> None:
     check_modes(brought(path), secure=False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=named)
 def test_secure_runs_of_all_equal_the_integers(path: Path) -> None:
     check_modes(brought(path), secure=True)

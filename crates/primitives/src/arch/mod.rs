@@ -10,15 +10,17 @@
 // Tables of functions.
 #![allow(clippy::type_complexity)]
 
-#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128"))]
 #[macro_use]
 mod generic;
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod portable;
-#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64", target_feature = "simd128"))]
 mod registers;
 mod table;
+#[cfg(target_feature = "simd128")]
+mod wasm32;
 mod wide;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -53,6 +55,8 @@ fn available() -> Vec<Kernels> {
     let tables = vec![portable::KERNELS];
     #[cfg(target_arch = "aarch64")]
     let tables = aarch64::available(tables);
+    #[cfg(target_feature = "simd128")]
+    let tables = wasm32::available(tables);
     #[cfg(target_arch = "x86_64")]
     let tables = x86_64::available(tables);
     tables

@@ -1,8 +1,9 @@
 //! What kernels need of registers that hold blocks, whatever their width.
 
+use super::wide::RoundKeys;
 use crate::Block;
 
-/// An instruction set whose registers hold whole blocks, with the rounds of AES. A value of it shows that the machine has the
+/// An instruction set whose registers hold whole blocks. A value of it shows that the machine has the
 /// instructions; the kernels over it are inlined into functions that the compiler may use them in.
 ///
 /// Words have 64 bits. All of it takes the same time whatever the blocks are.
@@ -42,11 +43,30 @@ pub(super) trait Registers: Copy {
     fn bits_of(self, words: Self::Register, bit: u32) -> u64;
     /// Of every product of an integer of 32 bits with `count`, which is below `2^28`, 16 times the upper 32 bits.
     fn byte_places(self, integers: Self::Register, count: u32) -> Self::Register;
+}
 
-    /// A round of AES-128: rows shifted, bytes substituted, columns mixed, the key added.
+/// Registers with instructions for AES-128.
+pub(super) trait Rounds: Registers {
+    /// A round: rows shifted, bytes substituted, columns mixed, the key added.
     fn round(self, state: Self::Register, key: Self::Register) -> Self::Register;
     /// The last round, in which no columns are mixed.
     fn last_round(self, state: Self::Register, key: Self::Register) -> Self::Register;
+}
+
+/// Registers with AES-128 on many at once: by [`Rounds`], or by other instructions.
+pub(super) trait Cipher: Registers {
+    /// A schedule as the encryption takes it.
+    type Keys;
+
+    /// The round keys of a schedule, for every lane.
+    fn keys(self, keys: &RoundKeys) -> Self::Keys;
+    /// The encryptions of registers, each with the other register at its place added.
+    fn encrypt<const COUNT: usize>(
+        self,
+        keys: &Self::Keys,
+        state: [Self::Register; COUNT],
+        added: [Self::Register; COUNT],
+    ) -> [Self::Register; COUNT];
 }
 
 /// The sum of the lanes.

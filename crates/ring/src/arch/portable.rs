@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::{Kernels, Roots, step_by_step};
-use crate::EvalPermutation;
 use crate::modulus::{Modulus, Shoup, reduce_once};
+use crate::{EvalPermutation, product};
 
 /// Element by element there is nothing to do before the portable twin does it.
 pub(super) const KERNELS: Kernels = Kernels {
@@ -173,7 +173,7 @@ pub(crate) fn capacity(modulus: &Modulus) -> u64 {
 /// `low + 2^64 high += a b`.
 pub(crate) fn mul_add(low: &mut [u64], high: &mut [u64], a: &[u64], b: &[u64]) {
     for ((low, high), (a, b)) in low.iter_mut().zip(high).zip(a.iter().zip(b)) {
-        let sum = join(*low, *high) + u128::from(*a) * u128::from(*b);
+        let sum = join(*low, *high) + product(*a, *b);
         *low = sum as u64;
         *high = (sum >> 64) as u64;
     }
@@ -189,7 +189,7 @@ pub(crate) fn reduce_sum(modulus: &Modulus, out: &mut [u64], low: &[u64], high: 
 /// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`; fewer than [`capacity`] terms.
 pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     for (i, word) in out.iter_mut().enumerate() {
-        let products = a.iter().zip(b).map(|(a, b)| u128::from(a[i]) * u128::from(b[i]));
+        let products = a.iter().zip(b).map(|(a, b)| product(a[i], b[i]));
         let there = if ADD { u128::from(*word) } else { 0 };
         *word = modulus.reduce_u128(products.sum::<u128>() + there);
     }
@@ -205,7 +205,7 @@ pub(crate) fn combine<const ADD: bool>(
     places: Range<usize>,
 ) {
     for i in places {
-        let products = a.iter().zip(w).map(|(a, w)| u128::from(a[i]) * u128::from(*w));
+        let products = a.iter().zip(w).map(|(a, w)| product(a[i], *w));
         let there = if ADD { u128::from(out[i]) } else { 0 };
         out[i] = modulus.reduce_u128(products.sum::<u128>() + there);
     }
@@ -214,7 +214,7 @@ pub(crate) fn combine<const ADD: bool>(
 /// `out = (sum_k floor(a[k] w[k] / 2^52) + 2^(shift-1)) / 2^shift`, rounded down, for words below `2^52`.
 pub(crate) fn quotients(out: &mut [u64], a: &[&[u64]], w: &[u64], shift: u32) {
     for (i, word) in out.iter_mut().enumerate() {
-        let terms = a.iter().zip(w).map(|(a, w)| ((u128::from(a[i]) * u128::from(*w)) >> 52) as u64);
+        let terms = a.iter().zip(w).map(|(a, w)| ((product(a[i], *w)) >> 52) as u64);
         *word = (terms.sum::<u64>() + (1 << (shift - 1))) >> shift;
     }
 }

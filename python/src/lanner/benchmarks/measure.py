@@ -66,18 +66,24 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
 
 @contextmanager
 def served(
-    case: Case, model: Model, *, metrics: bool = False, sessions: int = DEFAULT_SESSIONS, host: str = "127.0.0.1"
+    case: Case,
+    model: Model,
+    *,
+    metrics: bool = False,
+    sessions: int = DEFAULT_SESSIONS,
+    host: str = "127.0.0.1",
+    web: bool = False,
 ) -> Iterator[ServerProcess]:
     """A server of a benchmark's model, in a process of its own, for so many sessions at once.
 
-    It listens on one of this machine's addresses.
+    It listens on one of this machine's addresses, and answers browsers if they are wanted.
     """
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "bench.lanner"
         model.save(path)
         limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
         process = ServerProcess(
-            [str(path)], metrics=metrics, limits=limits, timeout=PATIENCE, sessions=sessions, host=host
+            [str(path)], metrics=metrics, limits=limits, timeout=PATIENCE, sessions=sessions, host=host, web=web
         )
         with process as server:
             yield server

@@ -35,6 +35,7 @@ class ServerProcess:
         timeout: Seconds that either party waits for the other in the middle of a protocol.
         sessions: Sessions at once.
         host: Which of this machine's addresses it listens on.
+        web: Whether it answers browsers, too, at a port of its own.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class ServerProcess:
         timeout: float = DEFAULT_TIMEOUT,
         sessions: int = DEFAULT_SESSIONS,
         host: str = "127.0.0.1",
+        web: bool = False,
     ) -> None:
         self._host = host
+        self._web = ["--web", f"{host}:0"] if web else []
         self._models = list(models)
         self._limits = limits
         self._timeout = timeout
@@ -80,6 +83,11 @@ class ServerProcess:
     def address(self) -> str:
         """Where it listens, ``HOST:PORT``."""
         return str(self._document["address"])
+
+    @property
+    def web_address(self) -> str:
+        """Where it answers browsers, ``HOST:PORT``."""
+        return str(self._document["web"])
 
     def trusted(self, model: str | None = None, keys: Path | None = None) -> ClientKeywords:
         """Keywords of a client: the model, its keys, what makes it trust the server, and what a prediction may take."""
@@ -121,6 +129,7 @@ class ServerProcess:
             "--json",
             "--until-stdin-closes",
             *self._metrics,
+            *self._web,
         ]
         command += [*limit_arguments(self._limits), "--timeout", str(self._timeout)]
         command += ["--max-sessions", str(self._sessions)]

@@ -3,7 +3,7 @@
 use std::arch::aarch64::*;
 
 use crate::Block;
-use crate::arch::registers::Registers;
+use crate::arch::registers::{Registers, Rounds};
 
 /// Rows shifted, bytes substituted, and what is said next. The instruction adds a key before: here none. (The compiler's own functions are
 /// inlined nowhere but into functions that have AES.)
@@ -134,7 +134,9 @@ impl Registers for Neon {
             vreinterpretq_u64_u32(vshlq_n_u32::<4>(upper))
         }
     }
+}
 
+impl Rounds for Neon {
     #[inline(always)]
     fn round(self, state: uint64x2_t, key: uint64x2_t) -> uint64x2_t {
         let mixed = unsafe { aes!(state, "aesmc {state:v}.16b, {state:v}.16b") };

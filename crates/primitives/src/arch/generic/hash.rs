@@ -1,21 +1,21 @@
 //! The correlation-robust hash and the half tree's step: each block is read once and written once.
 
-use super::encryption::{BATCH, spread};
+use super::encryption::BATCH;
 use super::numbers::Numbers;
 use crate::Block;
-use crate::arch::registers::{MAX_LANES, Registers, sum_of_lanes};
+use crate::arch::registers::{Cipher, MAX_LANES, sum_of_lanes};
 use crate::arch::wide::{Numbering, RoundKeys};
 
 /// Replaces every `x[j]` by `H(x[j] xor offset, tweak j)`.
 #[inline(always)]
-pub(in crate::arch) fn hash<S: Registers>(
+pub(in crate::arch) fn hash<S: Cipher>(
     set: S,
     keys: &RoundKeys,
     x: &mut [Block],
     offset: Block,
     tweaks: Numbering,
 ) {
-    let (keys, offset) = (spread(set, keys), set.spread(offset));
+    let (keys, offset) = (set.keys(keys), set.spread(offset));
     let mut tweaks = Numbers::new(set, tweaks);
     let mut batches = x.chunks_exact_mut(BATCH * S::LANES);
     for batch in &mut batches {
@@ -27,9 +27,9 @@ pub(in crate::arch) fn hash<S: Registers>(
 }
 
 #[inline(always)]
-fn hash_batch<S: Registers, const GROUPS: usize>(
+fn hash_batch<S: Cipher, const GROUPS: usize>(
     set: S,
-    keys: &[S::Register; 11],
+    keys: &S::Keys,
     x: &mut [Block],
     offset: S::Register,
     tweaks: &mut Numbers<S>,
@@ -46,14 +46,14 @@ fn hash_batch<S: Registers, const GROUPS: usize>(
 
 /// Makes children of the first half of `nodes`: see [`CipherKernels`](crate::arch::wide::CipherKernels).
 #[inline(always)]
-pub(in crate::arch) fn expand<S: Registers>(
+pub(in crate::arch) fn expand<S: Cipher>(
     set: S,
     keys: &RoundKeys,
     nodes: &mut [Block],
     tweaks: Numbering,
     keep: Block,
 ) -> Block {
-    let (keys, keep) = (spread(set, keys), set.spread(keep));
+    let (keys, keep) = (set.keys(keys), set.spread(keep));
     let mut tweaks = Numbers::new(set, tweaks);
     let (left, right) = nodes.split_at_mut(nodes.len() / 2);
     let mut lefts = left.chunks_exact_mut(BATCH * S::LANES);
@@ -75,9 +75,9 @@ pub(in crate::arch) fn expand<S: Registers>(
 
 /// Replaces the parents in `left` by their left children, and fills `right` with the others. Returns the sum of the hashes, lane by lane.
 #[inline(always)]
-fn expand_batch<S: Registers, const GROUPS: usize>(
+fn expand_batch<S: Cipher, const GROUPS: usize>(
     set: S,
-    keys: &[S::Register; 11],
+    keys: &S::Keys,
     left: &mut [Block],
     right: &mut [Block],
     tweaks: &mut Numbers<S>,
@@ -99,27 +99,18 @@ fn expand_batch<S: Registers, const GROUPS: usize>(
     sum
 }
 
-/// `H` of groups of blocks, one round of all after the other, as none need wait for another.
+/// `H` of groups of blocks.
 #[inline(always)]
-pub(super) fn hash_groups<S: Registers, const GROUPS: usize>(
+pub(super) fn hash_groups<S: Cipher, const GROUPS: usize>(
     set: S,
-    keys: &[S::Register; 11],
+    keys: &S::Keys,
     x: [S::Register; GROUPS],
     tweaks: [S::Register; GROUPS],
 ) -> [S::Register; GROUPS] {
-    let mut sigma = x;
-    let mut state = x;
+    let (mut sigma, mut state) = (x, x);
     for ((sigma, state), tweak) in sigma.iter_mut().zip(&mut state).zip(tweaks) {
         *sigma = set.sigma(*sigma);
-        *state = set.xor(set.xor(*sigma, tweak), keys[0]);
+        *state = set.xor(*sigma, tweak);
     }
-    for key in &keys[1..10] {
-        for state in &mut state {
-            *state = set.round(*state, *key);
-        }
-    }
-    for (state, sigma) in state.iter_mut().zip(sigma) {
-        *state = set.last_round(*state, set.xor(keys[10], sigma));
-    }
-    state
+    set.encrypt(keys, state, sigma)
 }

@@ -1,15 +1,14 @@
 //! The local code: the places of the next columns are made while those of the last are read.
 
-use super::encryption::{rounds, spread};
 use super::numbers::Numbers;
 use crate::Block;
-use crate::arch::registers::Registers;
+use crate::arch::registers::Cipher;
 use crate::arch::wide::{Numbering, ONES, RoundKeys, WORDS};
 
 /// Adds to each of `out` the `ONES` blocks of `input`, of at least one and fewer than [`MAX_INPUTS`], that words of the stream from block
 /// `first` on name. `COLUMNS` outputs are made at a time, whose places fill `REGISTERS` registers.
 #[inline(always)]
-pub(in crate::arch) fn add_local<S: Registers, const COLUMNS: usize, const REGISTERS: usize>(
+pub(in crate::arch) fn add_local<S: Cipher, const COLUMNS: usize, const REGISTERS: usize>(
     set: S,
     keys: &RoundKeys,
     input: &[Block],
@@ -21,8 +20,8 @@ pub(in crate::arch) fn add_local<S: Registers, const COLUMNS: usize, const REGIS
     if !(1..MAX_INPUTS).contains(&count) {
         return;
     }
-    let mut names = Names { keys: spread(set, keys), count, next: Numbers::new(set, Numbering::From(first)) };
-    let mut turns = [Places::default(), Places::default()];
+    let mut names = Names { keys: set.keys(keys), count, next: Numbers::new(set, Numbering::From(first)) };
+    let mut turns = [Places::NONE, Places::NONE];
     let [mut places, mut next] = turns.each_mut();
     names.next::<REGISTERS>(set, places);
     for out in out.chunks_mut(COLUMNS) {
@@ -45,24 +44,28 @@ pub(in crate::arch) fn add_local<S: Registers, const COLUMNS: usize, const REGIS
 }
 
 /// Places of some columns, in bytes from the first block, a word each: those that are written together are in one line of the cache.
-#[derive(Default)]
 #[repr(align(64))]
 struct Places([Block; MAX_COLUMNS * ONES / WORDS]);
 
+impl Places {
+    const NONE: Self = Self([Block::ZERO; MAX_COLUMNS * ONES / WORDS]);
+}
+
 /// The places that the words of a stream name.
-struct Names<S: Registers> {
-    keys: [S::Register; 11],
+struct Names<S: Cipher> {
+    keys: S::Keys,
     /// Places there are.
     count: u32,
     /// The numbers of the stream's next blocks.
     next: Numbers<S>,
 }
 
-impl<S: Registers> Names<S> {
+impl<S: Cipher> Names<S> {
     /// Writes the places of the next columns, those of all blocks below `count`.
     #[inline(always)]
     fn next<const REGISTERS: usize>(&mut self, set: S, places: &mut Places) {
-        let words = rounds::<S, REGISTERS>(set, &self.keys, self.next.take(set));
+        let none = [set.spread(Block::ZERO); REGISTERS];
+        let words = set.encrypt(&self.keys, self.next.take(set), none);
         for (words, places) in words.iter().zip(places.0.chunks_exact_mut(S::LANES)) {
             set.store(places, set.byte_places(*words, self.count));
         }
@@ -72,4 +75,4 @@ impl<S: Registers> Names<S> {
 /// Inputs whose places would not fit 32 bits.
 pub(in crate::arch) const MAX_INPUTS: u32 = 1 << (32 - Block::BYTES.trailing_zeros());
 /// Columns whose places are made at a time. They are few, so that the processor sees the next ones' while it reads.
-const MAX_COLUMNS: usize = 8;
+const MAX_COLUMNS: usize = 16;

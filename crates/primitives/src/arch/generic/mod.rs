@@ -8,6 +8,8 @@ pub(super) mod hash;
 pub(super) mod local_code;
 pub(super) mod low_bits;
 mod numbers;
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) mod schedule;
 pub(super) mod short_hash;
 pub(super) mod siblings;
 

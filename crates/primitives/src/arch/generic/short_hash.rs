@@ -2,16 +2,16 @@
 
 use zeroize::Zeroizing;
 
-use super::encryption::{BATCH, spread};
+use super::encryption::BATCH;
 use super::hash::hash_groups;
 use super::numbers::Numbers;
 use crate::Block;
-use crate::arch::registers::{MAX_LANES, Registers};
+use crate::arch::registers::{Cipher, MAX_LANES};
 use crate::arch::wide::{MAX_ROWS, Numbering, RoundKeys};
 
 /// Writes the low word of `H(x[j] xor offset, first + j)` to `out[j]`, of as many as there are of both.
 #[inline(always)]
-pub(in crate::arch) fn hash_low_words<S: Registers>(
+pub(in crate::arch) fn hash_low_words<S: Cipher>(
     set: S,
     keys: &RoundKeys,
     x: &[Block],
@@ -19,7 +19,7 @@ pub(in crate::arch) fn hash_low_words<S: Registers>(
     first: u64,
     out: &mut [u64],
 ) {
-    let (keys, offset) = (spread(set, keys), set.spread(offset));
+    let (keys, offset) = (set.keys(keys), set.spread(offset));
     let mut tweaks = Numbers::new(set, Numbering::From(first));
     let count = x.len().min(out.len());
     let (mut xs, mut outs) =
@@ -40,9 +40,9 @@ pub(in crate::arch) fn hash_low_words<S: Registers>(
 
 /// The low words of the hashes of a batch of blocks.
 #[inline(always)]
-fn low_words_of_batch<S: Registers>(
+fn low_words_of_batch<S: Cipher>(
     set: S,
-    keys: &[S::Register; 11],
+    keys: &S::Keys,
     x: &[Block],
     offset: S::Register,
     tweaks: &mut Numbers<S>,
@@ -61,7 +61,7 @@ fn low_words_of_batch<S: Registers>(
 /// Bit `j` of word `rows v + r` of `out` becomes bit `r` of `H(x[v] xor offsets[j], first + v)`, for as many offsets as there are, 8 or
 /// 16, and at most [`MAX_ROWS`] rows.
 #[inline(always)]
-pub(in crate::arch) fn hash_runs_to_bits<S: Registers>(
+pub(in crate::arch) fn hash_runs_to_bits<S: Cipher>(
     set: S,
     keys: &RoundKeys,
     x: &[Block],
@@ -80,7 +80,7 @@ pub(in crate::arch) fn hash_runs_to_bits<S: Registers>(
 }
 
 #[inline(always)]
-fn hash_runs_of<S: Registers, const ROWS: usize>(
+fn hash_runs_of<S: Cipher, const ROWS: usize>(
     set: S,
     keys: &RoundKeys,
     x: &[Block],
@@ -100,7 +100,7 @@ fn hash_runs_of<S: Registers, const ROWS: usize>(
 
 /// Hashes runs of `groups` registers, `COUNT` registers at a time.
 #[inline(always)]
-fn hash_runs<S: Registers, const COUNT: usize, const ROWS: usize>(
+fn hash_runs<S: Cipher, const COUNT: usize, const ROWS: usize>(
     set: S,
     keys: &RoundKeys,
     x: &[Block],
@@ -109,7 +109,7 @@ fn hash_runs<S: Registers, const COUNT: usize, const ROWS: usize>(
     first: u64,
     out: &mut [[u16; ROWS]],
 ) {
-    let (keys, count) = (spread(set, keys), x.len().min(out.len()));
+    let (keys, count) = (set.keys(keys), x.len().min(out.len()));
     let (x, out) = (&x[..count], &mut out[..count]);
     let zero = set.spread(Block::ZERO);
     let mut run = [zero; LONGEST_RUN];
@@ -134,7 +134,7 @@ fn hash_runs<S: Registers, const COUNT: usize, const ROWS: usize>(
 
 /// Bit `r` of each block of a run, for every row `r`.
 #[inline(always)]
-fn low_rows<S: Registers, const ROWS: usize>(set: S, run: &[S::Register]) -> [u16; ROWS] {
+fn low_rows<S: Cipher, const ROWS: usize>(set: S, run: &[S::Register]) -> [u16; ROWS] {
     let mut bits = [0; ROWS];
     for (at, pair) in (0..).step_by(2 * S::LANES).zip(run.as_chunks::<2>().0) {
         let words = set.low_words(pair[0], pair[1]);

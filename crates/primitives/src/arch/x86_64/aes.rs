@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::shuffles::{OTHER_HIGH, SWAP};
 use crate::Block;
-use crate::arch::registers::Registers;
+use crate::arch::registers::{Registers, Rounds};
 
 /// AVX2 and AES on single blocks.
 #[derive(Clone, Copy)]
@@ -114,7 +114,9 @@ impl Registers for Aes {
             _mm_slli_epi32::<4>(_mm_blend_epi32::<0b1010>(even, odd))
         }
     }
+}
 
+impl Rounds for Aes {
     #[inline(always)]
     fn round(self, state: __m128i, key: __m128i) -> __m128i {
         unsafe { _mm_aesenc_si128(state, key) }

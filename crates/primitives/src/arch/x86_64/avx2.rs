@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::shuffles::{OTHER_HIGH, SWAP};
 use crate::Block;
-use crate::arch::registers::Registers;
+use crate::arch::registers::{Registers, Rounds};
 
 /// AVX2 with vector AES.
 #[derive(Clone, Copy)]
@@ -123,7 +123,9 @@ impl Registers for Avx2 {
             _mm256_slli_epi32::<4>(_mm256_blend_epi32::<0b1010_1010>(even, odd))
         }
     }
+}
 
+impl Rounds for Avx2 {
     #[inline(always)]
     fn round(self, state: __m256i, key: __m256i) -> __m256i {
         unsafe { _mm256_aesenc_epi128(state, key) }

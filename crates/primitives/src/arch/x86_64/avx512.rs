@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::shuffles::{OTHER_HIGH, SWAP};
 use crate::Block;
-use crate::arch::registers::Registers;
+use crate::arch::registers::{Registers, Rounds};
 
 /// AVX-512 with vector AES.
 #[derive(Clone, Copy)]
@@ -126,7 +126,9 @@ impl Registers for Avx512 {
             _mm512_slli_epi32::<4>(_mm512_mask_blend_epi32(0xaaaa, even, odd))
         }
     }
+}
 
+impl Rounds for Avx512 {
     #[inline(always)]
     fn round(self, state: __m512i, key: __m512i) -> __m512i {
         unsafe { _mm512_aesenc_epi128(state, key) }
