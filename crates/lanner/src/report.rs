@@ -59,6 +59,14 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         report["leakage"]["saturation"] = json!(SATURATION);
     }
     let mode = manifest.plan.mode;
+    if mode.design().checks_clients() {
+        report["leakage"]["server"] = json!(
+            "that a prediction was made, and when, and whether it was served; nothing of the input or the result"
+        );
+        report["leakage"]["cheating"] = json!(CHEATING);
+        report["leakage"]["assumed"] = json!(ASSUMED);
+        report["leakage"]["not_protected"] = json!(NOT_CHECKED);
+    }
     if let Some(rounding) = mode.inexact() {
         report["rounding"] = json!(rounding.said);
         report["leakage"]["rounding"] = json!(rounding.leak);
@@ -67,6 +75,18 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     }
     Ok(report)
 }
+
+/// What a client that deviates gets where it is checked, for people.
+const CHEATING: &str = "a client may send whatever it likes: it gets the result of one input in the accepted range, or nothing; a forged prediction passes its \
+                        check with probability 2^-59 at most, and whether a check fails depends on the weights by at most 2^-40 for each time that the \
+                        client fails one";
+
+/// What that rests on, for people.
+const ASSUMED: &str = "ring-LWE (degree 8192, a modulus of 150 bits), AES as an ideal cipher, SHA-256 as a random oracle, computational Diffie-Hellman; the \
+                       protocol and its proof are the project's own, and nobody outside it has reviewed them";
+
+/// What no check helps against, for people.
+const NOT_CHECKED: &str = "against a client that asks many questions to imitate the model; against a server that deviates from the protocol";
 
 /// What the bit of saturation tells a client, for people.
 const SATURATION: &str = "the bit is a threshold of hidden values: a client that asks about many inputs of its choice finds out where the first activation reaches \

@@ -1,6 +1,7 @@
 //! The model owner's side: serves models to many clients at once.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use lanner_session::quarter_of_memory;
 use lanner_session::server_loop::{
     self, ComputedStep, Entry, Journal, Security, ServerOptions, Snapshot, Web,
 };
-use lanner_session::serving::{Patience, Service};
+use lanner_session::serving::{Bans, Patience, Service};
 use lanner_step::Party;
 use lanner_store::{Held, Limits as StockLimits, SharedWeights, Stock, Uploads};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,9 @@ pub struct ServerConfig {
     pub tls_key: Option<PathBuf>,
     /// Authorities whose certificates clients must show.
     pub client_ca: Option<PathBuf>,
+    /// After how many failed checks, which no honest client fails, a client's certificate is banned, for models of mode `hardened`; 1 where it is left out.
+    #[serde(default)]
+    pub ban_after: Option<NonZeroU32>,
     /// Where the self-signed key is kept.
     pub state_dir: PathBuf,
     /// Sessions at once.
@@ -59,6 +63,9 @@ pub struct ServerConfig {
     /// A directory in which servers of this machine keep encoded weights once for all of them; none for a server that keeps its own.
     #[serde(default)]
     pub share_weights: Option<PathBuf>,
+    /// Whether all clients are the server's own owner, as where one program is both parties: then none of them has to be known again.
+    #[serde(default)]
+    pub own_clients: bool,
     /// No TLS: both sides must say so.
     #[serde(default)]
     pub insecure_plaintext: bool,
@@ -97,6 +104,7 @@ impl ServerConfig {
             tls_cert: None,
             tls_key: None,
             client_ca: None,
+            ban_after: None,
             state_dir: state_dir.into(),
             max_sessions: 16,
             max_material: None,
@@ -105,6 +113,7 @@ impl ServerConfig {
             timeout: None,
             share_weights: None,
             idle: None,
+            own_clients: false,
             insecure_plaintext: true,
             web: None,
         }
@@ -153,10 +162,13 @@ impl Server {
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
         let (security, fingerprint) = secure(&config)?;
+        check_clients(&models, &config)?;
         let weights = config.share_weights.as_ref().map(SharedWeights::open).transpose()?;
         let models =
             models.into_iter().map(|model| served(model, weights.as_ref())).collect::<Result<_>>()?;
         let service = Service::new(models, patience(&config)?, stock(&config), uploads(&config));
+        let service =
+            service.with_bans(Bans::new(&config.state_dir, config.ban_after.unwrap_or(NonZeroU32::MIN)));
         let (address, max_material) = (config.listen.clone(), max_material(&service, config.max_material)?);
         let state = State {
             address,
@@ -312,6 +324,21 @@ fn uploads(config: &ServerConfig) -> Uploads {
     let uploads = |limit| Uploads::new(&config.state_dir, limit);
     let room = || lanner_store::free_bytes(&config.state_dir).saturating_add(uploads(0).held());
     uploads(config.max_keys.unwrap_or_else(|| (room() / 4).min(USUAL_UPLOADS)))
+}
+
+/// Checks that clients are known again where they may be any: what one learns by being caught is little, and it must not come back as somebody else.
+fn check_clients(models: &[(String, Arc<Model>)], config: &ServerConfig) -> Result<()> {
+    let is_checked =
+        |(_, model): &&(String, Arc<Model>)| model.manifest().plan.mode.design().checks_clients();
+    match models.iter().find(is_checked) {
+        Some((name, _)) if config.client_ca.is_none() && !config.own_clients => {
+            let what = format!(
+                "model {name} is served to clients that show a certificate, so that one that cheats is known again"
+            );
+            Err(Error::new(ErrorKind::Misuse, what).fix(format!("give {}", Field::CLIENT_CA)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The certificate to show, and the fingerprint that clients pin.

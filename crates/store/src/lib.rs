@@ -19,6 +19,8 @@
 
 #[cfg(unix)]
 mod arch;
+#[cfg(unix)]
+mod convictions;
 mod error;
 #[cfg(unix)]
 mod exclusive;
@@ -45,6 +47,8 @@ mod uploads;
 #[cfg(unix)]
 mod weights;
 
+#[cfg(unix)]
+pub use convictions::{Convictions, Turn};
 pub use error::StoreError;
 #[cfg(unix)]
 pub use files::free_bytes;

@@ -29,7 +29,7 @@ from lanner.tracing import Tracer
 
 _MODES: list[dict[str, Any]] = json.loads(_native.modes())
 
-#: All modes; ``spectral`` takes networks of sums and products alone.
+#: All modes; ``spectral`` takes networks of sums and products alone, and ``hardened`` chains of layers.
 MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES)
 
 #: Modes that take every network. In ``auto`` the planner chooses, for the whole and for each layer.
@@ -71,10 +71,11 @@ class CompileKeywords(TypedDict, total=False):
     mode: Annotated[
         str,
         Option(
-            "One of gazelle, falcon, cheetah, tabula, spectral, auto. In ``auto`` the planner compares all of them, "
-            "and mixtures in which each layer follows another, by what a prediction takes over `network`, and takes "
-            "the best for `optimize`; results are exact. Mode ``spectral`` takes networks of sums and products alone, "
-            "such as those with squares for activations.",
+            "One of gazelle, falcon, cheetah, tabula, spectral, hardened, auto. In ``auto`` the planner compares "
+            "all of them but ``hardened``, and mixtures in which each layer follows another, by what a prediction "
+            "takes over `network`, and takes the best for `optimize`; results are exact. Mode ``spectral`` takes "
+            "networks of sums and products alone, such as those with squares for activations. Mode ``hardened`` is "
+            "for clients that may send whatever they like, and takes chains of layers.",
             default="auto",
             flag=Flag(
                 "the protocols (default: auto, in which the planner takes what is best for each layer)",

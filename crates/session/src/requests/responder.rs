@@ -1,6 +1,6 @@
 //! The server's side of a session.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lanner_net::abreast;
 use lanner_primitives::Prg;
@@ -235,21 +235,28 @@ impl Responder {
         let materials = self.prepared.take_for(predictions).map_err(|_| out_of_turn())?;
         let preparations = preparations.min(room.preparations).min(self.prepared.room());
         let fitting = most_together(&self.model.memory(), MAX_PREPARED_BYTES);
-        let at_once = room.at_once.clamp(1, fitting);
+        // Of a client that is checked, one prediction has its verdict before the next begins.
+        let at_once = if self.model.is_checked() { 1 } else { room.at_once.clamp(1, fitting) };
+        let caught = Caught::default();
         let prepare = |lane: &mut dyn Channel| {
             lane.send(PREPARED, &[preparations as u8, at_once as u8])?;
             lane.flush()?;
-            (0..preparations).map(|_| session.prepare(lane)).collect::<Result<Vec<_>, ExecutionError>>()
+            let made = (0..preparations).map(|_| session.prepare(lane));
+            made.collect::<Result<Vec<_>, ExecutionError>>().map_err(|error| caught.note(error))
         };
-        let model = &self.model;
-        let predict = |material| move |lane: &mut dyn Channel| model.predict(lane, material);
+        let (model, note) = (&self.model, &caught);
+        let predict = |material| {
+            move |lane: &mut dyn Channel| model.predict(lane, material).map_err(|error| note.note(error))
+        };
         // Of what the client asked for, so much is served.
         let (predictions, preparations) = (predictions as u8, preparations as u8);
         let served = Request::Together { predictions, preparations };
         channel.allow_ahead(unread::backlog(model.ahead(), served));
         let most_kept = unread::kept(model.ahead(), predictions, preparations, Party::Server);
         let predict = materials.into_iter().map(predict).collect();
-        let (computed, made) = abreast(channel, most_kept, predict, prepare)?;
+        let over = abreast(channel, most_kept, predict, prepare);
+        caught.check()?;
+        let (computed, made) = over?;
         self.computed = computed.concat();
         for made in made? {
             self.computed.extend_from_slice(made.costs());
@@ -320,6 +327,27 @@ impl Responder {
     }
 }
 
+/// A failed check among exchanges that run at once. It counts whatever else fails before it: a client that cheats in one of them breaks another off.
+#[derive(Default)]
+struct Caught(Mutex<Option<ExecutionError>>);
+
+impl Caught {
+    /// Keeps the error of a client that cheated, and gives one that says less.
+    fn note(&self, error: ExecutionError) -> ExecutionError {
+        if !error.is_dishonest() {
+            return error;
+        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        ExecutionError::Broken
+    }
+
+    /// # Errors
+    /// That of the check.
+    fn check(self) -> Result<(), ExecutionError> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
 /// The shelf of a session that is paired.
 fn shelf(shelf: &mut Option<Shelf>) -> Result<&mut Shelf, ExecutionError> {
     shelf.as_mut().filter(|shelf| shelf.is_paired()).ok_or_else(out_of_turn)
@@ -351,5 +379,25 @@ fn refuse(channel: &mut dyn Channel, error: ExecutionError) -> Result<(), Execut
             Ok(())
         }
         error => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use lanner_step::ProtocolError;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_check_counts_whatever_else_fails() {
+        let caught = Caught::default();
+        let gone = || ExecutionError::Channel(ChannelError::Disconnected);
+        assert!(matches!(caught.note(gone()), ExecutionError::Channel(_)));
+        let cheats = ExecutionError::Step { step: "output".to_owned(), source: ProtocolError::Cheating };
+        assert!(matches!(caught.note(cheats), ExecutionError::Broken));
+        assert!(matches!(caught.note(gone()), ExecutionError::Channel(_)));
+        assert!(caught.check().unwrap_err().is_dishonest());
+        Caught::default().check().unwrap();
     }
 }

@@ -67,6 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-key", type=Path, metavar="F", help="the key to --tls-cert")
     parser.add_argument("--client-ca", type=Path, metavar="F", help="authorities whose certificates clients must show")
     parser.add_argument(
+        "--ban-after",
+        type=int,
+        metavar="N",
+        help="mode hardened: ban a certificate after N failed checks, which no honest client fails (default: 1)",
+    )
+    parser.add_argument(
         "--metrics", metavar="ADDR", help="tell metrics at HOST:PORT/metrics, and health at /healthz and /readyz"
     )
     parser.add_argument(
@@ -148,7 +154,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log_option(parser)
     add_limit_options(parser)
     parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
-    # For the commands that start a server: it must not outlive them, however they end.
+    # For the commands that start a server: it must not outlive them, however they end, and all its clients are theirs.
     parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -212,13 +218,21 @@ def _watched(server: Server, where: _Metrics, readiness: Readiness) -> Iterator[
         yield bound, (metrics,)
 
 
+class _OwnServer(Server):
+    """A server for who started it alone."""
+
+    _own_clients = True
+
+
 def _server(options: argparse.Namespace) -> Server:
-    return Server(
+    kind = _OwnServer if options.until_stdin_closes else Server
+    return kind(
         _load_models(options.models, read_limits(options)),
         options.listen,
         tls_cert=options.tls_cert,
         tls_key=options.tls_key,
         client_ca=options.client_ca,
+        ban_after=options.ban_after,
         state_dir=options.state_dir,
         max_sessions=options.max_sessions,
         max_material=options.max_material,
