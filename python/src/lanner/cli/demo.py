@@ -79,7 +79,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     done = f"{counted(len(x), 'digit')} in {duration(seconds)} in mode {model.manifest.mode}"
     output.say(f"{done}; the server saw no pixel, the client no weight")
     if build_facts()["profile"] != "release":
-        output.say("this build checks its arithmetic, as tests want it; that of `make install`, or a wheel, is faster")
+        output.say("this build is for tests and checks its arithmetic; wheels, and `make install`, are faster")
     if times is not None:
         output.say(times.describe())
         if times.note is not None:
