@@ -494,12 +494,9 @@ def _check_kind(path: Path) -> None:
     check_file(path, InputError)
     suffix, known = path.suffix.lower(), (*TABLES, *PICTURES, *LINES)
     if suffix not in known:
+        kind = f"{suffix} files" if suffix else "files without a suffix"
         fix = _CONVERSIONS.get(suffix, f"give {', '.join(known)}")
-        raise InputError(
-            f"lanner does not read {f'{suffix} files' if suffix else 'files without a suffix'}",
-            where=str(path),
-            fix=fix,
-        )
+        raise InputError(f"lanner does not read {kind}", where=str(path), fix=fix)
 
 
 def _each_row(path: Path, manifest: Manifest) -> Iterator[Sample]:

@@ -178,7 +178,7 @@ def test_models_of_other_libraries_are_to_be_compiled_in_python(
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("samples.text", "lanner does not read .text"),
+        ("samples.text", "lanner does not read .text files"),
         ("samples.csv", "a row has 3 values"),
         ("header.csv", "this is a header"),
         ("binary.csv", "cannot be read as CSV (byte 0 is not text in UTF-8)"),
