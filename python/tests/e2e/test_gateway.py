@@ -364,7 +364,7 @@ def test_page_says_of_the_first_line_of_csv_that_it_is_a_header(call: Caller, di
         ("digits", b"1_0,2", "field 1 has an underscore"),
         ("digits", b"\x00\xff", "nor rows of numbers; give a whole PNG, JPEG, .npy, .npz, JSON or CSV file"),
         ("digits", b"no picture at all", "nor rows of numbers; give a whole PNG, JPEG, .npy, .npz, JSON or CSV file"),
-        ("plain", b"import numpy as np\n\nprint(1)\n", "nor rows of numbers; give a whole .npy, .npz, JSON or CSV file"),
+        ("plain", b"import numpy as np\n\nprint(1)\n", "rows of numbers; give a whole .npy, .npz, JSON or CSV file"),
         ("digits", b"\x89PNG\r\n\x1a\nrubbish", "this is not a PNG or JPEG picture"),
         ("digits", b"\x93NUMPYrubbish", "cannot be read as a NumPy array"),
         ("plain", b"\x89PNG\r\n\x1a\nrubbish", "does not describe images"),
