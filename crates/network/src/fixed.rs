@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::accumulator::Accumulator;
 use crate::elementwise::FixedElementwise;
-use crate::integer::{Integer, Integers, confine};
+use crate::integer::{Integer, Integers, MOST_NEAREST, confine, nearest};
 use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wide};
 use crate::movement::{Sources, gather};
 use crate::network::{FixedNode, FixedOp, FunctionFit, LinearWeights, Network, machine_bounds, sum_bound};
 use crate::shape::{area, image};
+use crate::stages::Stage;
 use crate::{CompileError, InputError, product};
 
 /// Runs a compiled network on integers.
@@ -17,7 +18,7 @@ use crate::{CompileError, InputError, product};
 /// is exactly the protocol's.
 #[derive(Debug)]
 pub struct FixedExecutor<'a> {
-    network: &'a Network,
+    pub(crate) network: &'a Network,
     layers: BTreeMap<usize, Layer>,
     moves: BTreeMap<usize, Sources>,
     /// The last node that uses each value; the output's own number for the output.
@@ -30,7 +31,12 @@ pub struct FixedExecutor<'a> {
 #[derive(Debug)]
 enum Layer {
     /// A wide convolution in floats of 64 bits, which hold every partial sum exactly.
-    Floating { weight: Vec<i32>, bias: Vec<i64> },
+    Floating {
+        weight: Vec<i32>,
+        bias: Vec<i64>,
+        /// Whether inputs are of 32 bits.
+        is_small: bool,
+    },
     /// Inputs and sums of 32 bits.
     Narrow { weight: Vec<i32>, bias: Vec<i32> },
     /// Inputs of 32 bits, sums of 64.
@@ -173,18 +179,66 @@ impl<'a> FixedExecutor<'a> {
         })
     }
 
-    fn trace_in<I: Integer + Apply>(
+    /// As [`Self::trace`], of a run that begins at a stage, if there is one, and so shows the values behind it alone; and the stages of the run behind
+    /// these numbers of nodes, which are those of [`Self::stages`].
+    ///
+    /// # Errors
+    /// [`InputError`] if the input is misshapen or out of range.
+    pub fn trace_from(
         &self,
         input: &[i64],
+        begin: Option<&Stage>,
+        stages: &[usize],
+        visit: impl FnMut(usize, Integers<'_>),
+    ) -> Result<Vec<Stage>, InputError> {
+        self.network.public().input().check(input)?;
+        if self.is_wide {
+            self.trace_in::<i128>(input, visit);
+            return Ok(Vec::new());
+        }
+        let mut made = Vec::new();
+        let mut keep = |nodes: usize, values: &[Vec<i64>]| {
+            if stages.contains(&nodes) {
+                let is_read = |value: &usize| self.last_uses[*value] >= nodes;
+                let values = (0..=nodes).filter(is_read).map(|value| (value, values[value].clone()));
+                made.push(Stage { nodes, values: values.collect() });
+            }
+        };
+        self.trace_steps::<i64>(input, begin, visit, &mut keep);
+        Ok(made)
+    }
+
+    /// The last node that reads a value.
+    pub(crate) fn last_use(&self, value: usize) -> usize {
+        self.last_uses[value]
+    }
+
+    fn trace_in<I: Integer + Apply>(&self, input: &[i64], visit: impl FnMut(usize, Integers<'_>)) -> Beyond {
+        self.trace_steps::<I>(input, None, visit, &mut |_, _| ())
+    }
+
+    /// The steps of a run; `keep` is shown all values that are still read, with the number of nodes done.
+    fn trace_steps<I: Integer + Apply>(
+        &self,
+        input: &[i64],
+        begin: Option<&Stage>,
         mut visit: impl FnMut(usize, Integers<'_>),
+        keep: &mut dyn FnMut(usize, &[Vec<I>]),
     ) -> Beyond {
         let network = self.network.public();
         let mut overflows = vec![0; network.nodes().len()];
         let mut saturated = overflows.clone();
-        let mut values: Vec<Vec<I>> = vec![input.iter().map(|&x| x.into()).collect()];
-        visit(0, I::show(&values[0]));
-        values.resize(network.nodes().len() + 1, Vec::new());
-        for (index, node) in network.nodes().iter().enumerate() {
+        let mut values: Vec<Vec<I>> = vec![Vec::new(); network.nodes().len() + 1];
+        let done = begin.map_or(0, Stage::nodes);
+        if let Some(stage) = begin {
+            for (value, integers) in &stage.values {
+                values[*value] = integers.iter().map(|&x| x.into()).collect();
+            }
+        } else {
+            values[0] = input.iter().map(|&x| x.into()).collect();
+            visit(0, I::show(&values[0]));
+        }
+        for (index, node) in network.nodes().iter().enumerate().skip(done) {
             let mut output = self.step(index, node, &mut values);
             saturated[index] = self.saturating(index, &output);
             overflows[index] = match node.op.elementwise() {
@@ -215,6 +269,7 @@ impl<'a> FixedExecutor<'a> {
             for &input in node.inputs.iter().filter(|&&input| self.last_uses[input] == index) {
                 values[input] = Vec::new();
             }
+            keep(index + 1, &values);
         }
         Beyond { overflows, saturated }
     }
@@ -256,6 +311,9 @@ impl<'a> FixedExecutor<'a> {
             FixedOp::Add { factors } => {
                 let [a, b] = factors.map(I::from);
                 x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * *x + b * *y).collect()
+            }
+            FixedOp::Mul if self.last_uses[first] == index && node.inputs[1] != first => {
+                std::mem::take(&mut values[first])
             }
             FixedOp::Mul | FixedOp::MatrixProduct { .. } => x.to_vec(),
             FixedOp::Bias { .. } => {
@@ -311,7 +369,7 @@ impl Layer {
         let cast = |values: &[i64]| values.iter().map(|&x| x as i32).collect();
         if matches!(&node.op, FixedOp::Conv2d(geometry) if is_wide(geometry)) && sums.max(magnitude) <= EXACT
         {
-            return Self::Floating { weight: cast(layer.weight()), bias };
+            return Self::Floating { weight: cast(layer.weight()), bias, is_small: inputs_fit };
         }
         match (inputs_fit, sums_fit) {
             (true, true) => Self::Narrow { weight: cast(layer.weight()), bias: cast(&bias) },
@@ -330,14 +388,19 @@ impl Apply for i64 {
     fn apply(layer: &Layer, x: &[Self], shape: &[usize], node: &FixedNode) -> Vec<Self> {
         let cast = |x: &[i64]| x.iter().map(|&x| x as i32).collect::<Vec<i32>>();
         match layer {
-            Layer::Floating { weight, bias } => {
-                let x: Vec<f64> = x.iter().map(|&x| x as f64).collect();
+            Layer::Floating { weight, bias, is_small } => {
+                // What fits 32 bits, vectors of the machine convert.
+                let x: Vec<f64> = if *is_small {
+                    x.iter().map(|&x| f64::from(x as i32)).collect()
+                } else {
+                    x.iter().map(|&x| x as f64).collect()
+                };
                 let mut y: Vec<f64> = bias.iter().map(|&x| x as f64).collect();
                 if let FixedOp::Conv2d(geometry) = &node.op {
                     let size = area(&node.shape);
                     add_wide_conv::<_, _, _, COLUMNS>(&x, image(shape), weight, geometry, size, &mut y);
                 }
-                y.into_iter().map(|y| y as i64).collect()
+                y.into_iter().map(nearest).collect()
             }
             Layer::Narrow { weight, bias } => {
                 let mut y = bias.clone();
@@ -370,8 +433,8 @@ impl Apply for i128 {
     }
 }
 
-/// Integers up to here are floats of 64 bits, all of them.
-const EXACT: i128 = 1 << 53;
+/// Integers up to here are floats of 64 bits, all of them, and found again by [`nearest`].
+const EXACT: i128 = MOST_NEAREST as i128;
 
 /// Columns of the tiles in which they are added up: a vector of `f64`.
 const COLUMNS: usize = 8;
@@ -392,13 +455,15 @@ fn add_products<T: Copy + Default, S: Sum<T> + Default>(
 /// Replaces every element by the operator's value there. A product, of an element with itself, comes back into the ring beyond `limit`; returns how
 /// many did.
 fn apply<I: Integer>(op: &dyn FixedElementwise, x: &mut [I], limit: i128, ring: Accumulator) -> usize {
+    if !op.multiplies() {
+        I::eval_each(op, x);
+        return 0;
+    }
     let mut beyond = 0;
     for x in x {
-        let wide = x.wide();
-        let (y, is_beyond) =
-            if op.multiplies() { ring.product(wide, wide, limit) } else { (op.eval(wide), false) };
+        let (y, is_beyond) = x.product(*x, limit, ring);
         beyond += usize::from(is_beyond);
-        *x = I::of(y);
+        *x = y;
     }
     beyond
 }

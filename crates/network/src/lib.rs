@@ -23,6 +23,7 @@ mod precision;
 pub mod product;
 pub mod repeats;
 pub mod shape;
+mod stages;
 pub mod tensor;
 pub mod version;
 pub mod window;
@@ -32,7 +33,7 @@ pub use error::{CompileError, InputError};
 pub use field::{Field, in_words};
 pub use fixed::{Beyond, FixedExecutor, FixedRun, arg_max};
 pub use grid::GridFactor;
-pub use integer::{Integers, rescale};
+pub use integer::{Integers, MOST_NEAREST, nearest, rescale};
 pub use movement::Source;
 pub use network::{
     Bound, Calibrated, Ending, Evidence, FORMAT_VERSION, Features, FixedNode, FixedOp, FunctionFit, Head,
@@ -43,5 +44,6 @@ pub use network::{
 pub use outline::{Outline, OutlinedNode};
 pub use policy::Policy;
 pub use precision::{Precision, Reached, percent};
+pub use stages::{Stage, alike};
 pub use tensor::{Tensor, Tensors};
 pub use window::{ConvGeometry, Window};

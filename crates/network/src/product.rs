@@ -1,6 +1,7 @@
 //! Products of two values: element by element, and of matrices.
 
 use crate::accumulator::Accumulator;
+use crate::arch::add_combinations;
 use crate::integer::Integer;
 
 /// The smallest interval that holds the products of the values of two intervals, of which each holds 0.
@@ -23,9 +24,9 @@ pub fn error(magnitudes: [i64; 2], errors: [i64; 2]) -> i64 {
 pub fn multiply<I: Integer>(x: &mut [I], y: &[I], limit: i128, ring: Accumulator) -> usize {
     let mut beyond = 0;
     for (x, y) in x.iter_mut().zip(y) {
-        let (product, is_beyond) = ring.product(x.wide(), y.wide(), limit);
+        let (product, is_beyond) = x.product(*y, limit, ring);
         beyond += usize::from(is_beyond);
-        *x = I::of(product);
+        *x = product;
     }
     beyond
 }
@@ -79,6 +80,16 @@ impl Matrices {
         }
         sums
     }
+
+    /// The same of integers of 32 bits whose sums 64 bits hold.
+    pub(crate) fn small_products(&self, x: &[i32], y: &[i32]) -> Vec<i64> {
+        let mut sums = vec![0; self.groups * self.rows * self.columns];
+        let each = x.chunks_exact(self.rows * self.inner).zip(y.chunks_exact(self.inner * self.columns));
+        for ((x, y), sums) in each.zip(sums.chunks_exact_mut(self.rows * self.columns)) {
+            add_combinations(x, self.inner, y, self.columns, sums);
+        }
+        sums
+    }
 }
 
 /// The products of matrices of two shapes, which fit. A sum beyond `limit` comes back into the ring; also returns how many did.
@@ -97,7 +108,7 @@ pub fn multiply_matrices<I: Integer>(
         beyond += usize::from(is_beyond);
         I::of(sum)
     };
-    let sums = matrices.products(x, y, |sum: i128, x: I, y: I| sum + x.wide() * y.wide());
+    let sums = I::sums_of_products(&matrices, x, y);
     (sums.into_iter().map(&mut confined).collect(), beyond)
 }
 

@@ -5,7 +5,7 @@ use lanner_graph::{FloatExecutor, cores};
 use lanner_network::{Calibrated, CompileError, Network};
 
 use super::outlier::typical;
-use super::trace::{OwnCores, Trace, Tracer, refuse};
+use super::trace::{Earlier, OwnCores, Trace, Tracer, refuse};
 
 /// The smallest and the largest real value; 0 always lies between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -163,12 +163,14 @@ pub(super) struct Measured {
     pub(super) made: Vec<Vec<i128>>,
 }
 
-/// The integer range of every value over the samples and, halved, over what was made; and the scores.
+/// The integer range of every value over the samples and, halved, over what was made; and the scores. `earlier` is what was traced before of the
+/// same samples, and of what was made.
 pub(super) fn integer_ranges(
     network: &Network,
     samples: &Samples<'_>,
     made: &Samples<'_>,
     tracer: &dyn Tracer,
+    [earlier, earlier_made]: &mut [Earlier; 2],
 ) -> Result<Measured, CompileError> {
     let unseen = |value: &lanner_network::ValueReport| Calibrated {
         scale: value.scale,
@@ -180,7 +182,7 @@ pub(super) fn integer_ranges(
     };
     let mut ranges: Vec<Calibrated> = network.values().iter().map(unseen).collect();
     let mut all_scores = Vec::with_capacity(samples.len());
-    for Trace { ends, scores } in tracer.traces(network, samples)? {
+    for Trace { ends, scores } in tracer.traces_after(earlier, network, samples)? {
         for (range, [low, high]) in ranges.iter_mut().zip(ends) {
             range.low = range.low.min(low);
             range.high = range.high.max(high);
@@ -189,7 +191,7 @@ pub(super) fn integer_ranges(
     }
     let mut made_scores = Vec::with_capacity(made.len());
     // They are few, and others have the samples alone.
-    for Trace { ends, scores } in OwnCores.traces(network, made)? {
+    for Trace { ends, scores } in OwnCores.traces_after(earlier_made, network, made)? {
         for (range, [low, high]) in ranges.iter_mut().zip(ends) {
             // Rounded away from 0.
             range.low = range.low.min(low.div_euclid(2));

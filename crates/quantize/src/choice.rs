@@ -1,5 +1,6 @@
 //! Which squares take sums whole, which saves a circuit, and which take them rescaled.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use lanner_network::{Accumulator, Calibrated, CompileError, Evidence, Head, Network, ValueReport};
@@ -7,7 +8,7 @@ use lanner_network::{Accumulator, Calibrated, CompileError, Evidence, Head, Netw
 use super::calibrate::{Measured, Samples, integer_ranges};
 use super::lower::{Source, lower};
 use super::structure::{SquareBits, Squares, Structure};
-use super::trace::Tracer;
+use super::trace::{Earlier, Tracer};
 use super::{QuantizationOptions, refuse_all};
 
 /// Room beyond twice the calibrated sums, tried in turn: the integers differ a little from the floats that scales were chosen on.
@@ -26,6 +27,11 @@ pub(super) struct Choice<'a> {
     pub(super) tracer: &'a dyn Tracer,
     /// The float graph's scores of every sample, by number.
     pub(super) scores: &'a [Vec<f32>],
+    /// The most squares that are looked at one by one.
+    pub(super) most_squares: usize,
+    /// What was traced last with each slack. Where a late group gets a larger ring, or another late square takes sums whole, what is before it
+    /// stays as it was.
+    pub(super) earlier: RefCell<[[Earlier; 2]; SLACK.len()]>,
 }
 
 /// A network, and what it makes of the samples.
@@ -42,7 +48,8 @@ pub(super) struct Chosen {
 impl Choice<'_> {
     /// The network with the fewest elements in circuits whose scores stay close to the float graph's.
     ///
-    /// First all squares take rescaled sums. Then each, the largest first, takes them whole if that fits a ring.
+    /// First all squares take rescaled sums. Then each, the largest first, takes them whole if that fits a ring; in networks with so much work that
+    /// this would take long, only the first few.
     ///
     /// # Errors
     /// [`CompileError`] if nothing fits where all squares take rescaled sums.
@@ -58,6 +65,7 @@ impl Choice<'_> {
             |index: &usize| offered && items[*index].action.is_square() && rescaled[items[*index].inputs[0]];
         let mut candidates: Vec<usize> = (0..items.len()).filter(is_square).collect();
         candidates.sort_by_key(|index| std::cmp::Reverse(items[*index].shape.iter().product::<usize>()));
+        candidates.truncate(self.most_squares);
         let mut whole = vec![false; items.len()];
         for candidate in candidates {
             whole[candidate] = true;
@@ -130,13 +138,15 @@ impl Choice<'_> {
     /// The network of a structure, with more and more slack, then with larger rings for the groups that overflow; and the error of its scores.
     fn of_structure(&self, structure: &Structure) -> Result<Chosen, CompileError> {
         let mut least = vec![0; structure.groups];
+        let earlier = &mut *self.earlier.borrow_mut();
         loop {
             let mut refused = Vec::new();
-            for slack in SLACK {
+            for (slack, earlier) in SLACK.into_iter().zip(&mut *earlier) {
                 let lowered = lower(&self.source, structure, slack, &least)?;
                 let provisional = lowered.network(self.head, None)?;
                 let Measured { mut ranges, scores, made } =
-                    integer_ranges(&provisional, &self.samples, &self.made, self.tracer)?;
+                    integer_ranges(&provisional, &self.samples, &self.made, self.tracer, earlier)?;
+
                 provisional.join_ranges(&mut ranges);
                 let mut overflows = overflows(&provisional, &ranges);
                 if overflows.is_empty() {

@@ -45,6 +45,8 @@ struct Units {
     bits: u32,
     /// Logarithms, to base two.
     exponents: Vec<i32>,
+    /// The largest exponent, that of the unit that the others are told as parts of.
+    most: i32,
     /// Of 2^(bits - 2) units.
     centres: Vec<i64>,
 }
@@ -218,12 +220,8 @@ impl Units {
         let centres = middles.iter().zip(&exponents).map(|(middle, &exponent)| {
             middle.map_or(0, |middle| (middle / step(exponent)).round_ties_even() as i64)
         });
-        Some(Self { bits, centres: centres.collect(), exponents })
-    }
-
-    /// The largest exponent, that of the unit that the others are told as parts of.
-    fn most(&self) -> i32 {
-        self.exponents.iter().copied().max().unwrap_or(0)
+        let (centres, most) = (centres.collect(), exponents.iter().copied().max()?);
+        Some(Self { bits, centres, exponents, most })
     }
 
     /// By how many bits more than the units were chosen for a range of so many steps is told.
@@ -242,7 +240,7 @@ impl Units {
 
     /// How many of the coded input's reals make one of the feature's.
     fn factor(&self, feature: usize) -> f64 {
-        power_of_two(self.exponents[feature] - self.most())
+        power_of_two(self.exponents[feature] - self.most)
     }
 
     /// A real value as the folded graph takes it.
@@ -261,7 +259,7 @@ impl Coding {
     /// Where there are units by feature, the input's scale and the integers accepted: twice the coded range, rounded up to powers of two.
     pub(super) fn scale(&self, range: Range, levels: f64) -> Option<(InputScale, [i64; 2])> {
         let units = self.units.as_ref()?;
-        let unit = GridFactor::power_of_two(units.most() - units.finer(levels))?;
+        let unit = GridFactor::power_of_two(units.most - units.finer(levels))?;
         let end = |end: f64| {
             let largest = power_of_two_above(2.0 * end.abs() / unit.value());
             if end == 0.0 { 0 } else { (largest * end.signum()) as i64 }
@@ -281,7 +279,7 @@ impl Coding {
             Some(units) => {
                 let quarter = (units.bits as i32 + units.finer(levels) - 2).max(0);
                 (
-                    units.exponents.iter().map(|exponent| exponent - units.most()).collect(),
+                    units.exponents.iter().map(|exponent| exponent - units.most).collect(),
                     units.centres.iter().map(|centre| centre << quarter).collect(),
                 )
             }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use lanner_graph::Op;
 use lanner_graph::pass::Draft;
-use lanner_network::{Accumulator, Bound, CompileError, LinearWeights, MAX_FACTOR, grid, linear_interval};
+use lanner_network::{
+    Accumulator, Bound, CompileError, LinearWeights, MAX_FACTOR, MOST_NEAREST, grid, linear_interval, nearest,
+};
 
 /// How often a scale is widened when rounding the weights pushes the worst case over the limit.
 const ATTEMPTS: usize = 8;
@@ -224,9 +226,14 @@ impl<'a> RealLayer<'a> {
     }
 
     fn quantize(&self, scale: f64, input_scale: f64) -> LinearWeights {
-        let rounded = |x: &f32, unit: f64| (f64::from(*x) / unit).round_ties_even();
-        let weight = self.weight.iter().map(|w| rounded(w, scale) as i64).collect();
-        let bias = self.bias.iter().map(|b| rounded(b, scale * input_scale) as i128).collect();
+        let of_weight = |w: &f32| {
+            let exact = f64::from(*w) / scale;
+            let is_small = exact.abs() <= MOST_NEAREST as f64;
+            if is_small { nearest(exact) } else { exact.round_ties_even() as i64 }
+        };
+        let of_bias = |b: &f32| (f64::from(*b) / (scale * input_scale)).round_ties_even() as i128;
+        let weight = self.weight.iter().map(of_weight).collect();
+        let bias = self.bias.iter().map(of_bias).collect();
         LinearWeights::new(self.channels, weight, bias)
     }
 

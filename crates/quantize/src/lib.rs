@@ -44,7 +44,7 @@ pub use precision::{Aim, Told};
 use prepared::Prepared;
 pub use replace::{Replaced, replace_relu};
 pub use search::compile_to;
-pub use trace::{Calibration, OneCore, OwnCores, Trace, Tracer};
+pub use trace::{Calibration, Earlier, OneCore, OwnCores, Trace, Tracer};
 use trees::TreeGraph;
 
 use lanner_graph::Graph;

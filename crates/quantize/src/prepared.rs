@@ -1,6 +1,7 @@
 //! What all attempts to compile one graph share: the prepared graph, the samples, and what the float graph did on them.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use lanner_graph::pass::Draft;
 use lanner_graph::{FloatExecutor, Graph, Node, Op, cores, pass};
@@ -22,6 +23,12 @@ use crate::fit;
 
 /// The part of what an input may be, relative to samples, that inputs beside these are within: twice as much is accepted.
 const ACCEPTED: f64 = 1.9;
+
+/// How many products take as long as what is done with an element of a value.
+const PRODUCTS_OF_ELEMENT: usize = 10;
+
+/// The most that the work of a sample times the squares that are looked at one by one may come to: each takes tens of runs.
+const WORK_OF_SQUARES: u64 = 2_000_000_000;
 
 /// A graph and its calibration.
 pub(super) struct Prepared<'c> {
@@ -271,8 +278,19 @@ impl<'p> Part<'p> {
         let Prepared { head, observed, tracer, .. } = self.prepared;
         let source = self.source(options, bits);
         let made = self.made.clone();
-        Choice { source, head: *head, samples, made, tracer: *tracer, scores: &observed.scores }
-            .fewest_circuits()
+        let scores = &observed.scores;
+        let most_squares = samples_within(WORK_OF_SQUARES, self.work()?);
+        let choice = Choice {
+            source,
+            head: *head,
+            samples,
+            made,
+            tracer: *tracer,
+            scores,
+            most_squares,
+            earlier: RefCell::default(),
+        };
+        choice.fewest_circuits()
     }
 
     /// What is lowered.
@@ -328,6 +346,13 @@ impl<'p> Part<'p> {
     /// How many products of weights and activations a sample takes.
     pub(super) fn products(&self) -> Result<usize, CompileError> {
         self.prepared.products()
+    }
+
+    /// The products that a sample takes, and those that take as long as what else is done with elements.
+    fn work(&self) -> Result<usize, CompileError> {
+        let elements = self.items.iter().map(|item| item.shape.iter().product::<usize>());
+        let elements: usize = elements.sum();
+        Ok(self.products()?.saturating_add(elements.saturating_mul(PRODUCTS_OF_ELEMENT)))
     }
 
     /// How many weights there are.

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use lanner_graph::cores;
-use lanner_network::{CompileError, FixedExecutor, InputError, Integers, Network};
+use lanner_network::{CompileError, FixedExecutor, InputError, Integers, Network, Stage, alike};
 
 /// Calibration samples, and who traces networks over them.
 #[derive(Clone, Copy)]
@@ -60,6 +60,43 @@ pub trait Tracer: Sync {
     /// # Errors
     /// [`CompileError::Calibration`] naming a sample that the network does not take; [`CompileError::Tracing`] if traces are not to be had.
     fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError>;
+
+    /// The same after an earlier network, which may begin alike: what is known from there need not be found again.
+    ///
+    /// # Errors
+    /// As [`Self::traces`].
+    fn traces_after(
+        &self,
+        _earlier: &mut Earlier,
+        network: &Network,
+        samples: &[(usize, &[f32])],
+    ) -> Result<Vec<Trace>, CompileError> {
+        self.traces(network, samples)
+    }
+}
+
+/// A network, what it made of samples, and where runs of it may begin again.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    network: Option<Network>,
+    /// The numbers of the samples.
+    numbers: Vec<usize>,
+    /// Of each sample.
+    runs: Vec<(Trace, Vec<Stage>)>,
+}
+
+impl Earlier {
+    /// For each sample where a run of this network begins, and what its first values are there; nothing where the networks begin otherwise.
+    fn begin(&self, executor: &FixedExecutor<'_>, network: &Network, samples: &[(usize, &[f32])]) -> usize {
+        let numbers = samples.iter().map(|(number, _)| number);
+        let Some(earlier) = self.network.as_ref().filter(|_| self.numbers.iter().eq(numbers)) else {
+            return 0;
+        };
+        let Some((_, stages)) = self.runs.first() else { return 0 };
+        let alike = alike(earlier, network);
+        let last = stages.iter().rev().find(|stage| executor.begins_at(stage, alike));
+        last.map_or(0, Stage::nodes)
+    }
 }
 
 /// All cores of this machine.
@@ -76,7 +113,41 @@ impl Tracer for OwnCores {
         let each = cores::map(samples, |(number, sample)| traced(network, &executor, *number, sample));
         each.into_iter().collect()
     }
+
+    fn traces_after(
+        &self,
+        earlier: &mut Earlier,
+        network: &Network,
+        samples: &[(usize, &[f32])],
+    ) -> Result<Vec<Trace>, CompileError> {
+        let executor = FixedExecutor::new(network)?;
+        let begin = earlier.begin(&executor, network, samples);
+        let mut stages = executor.stages(MOST_KEPT / samples.len().max(1));
+        stages.retain(|nodes| *nodes > begin);
+        let mut before = std::mem::take(&mut earlier.runs);
+        before.iter_mut().for_each(|(_, stages)| stages.retain(|stage| stage.nodes() <= begin));
+        let numbered: Vec<_> = samples.iter().enumerate().collect();
+        let runs = cores::map(&numbered, |(place, (number, sample))| {
+            let before = before.get(*place).filter(|_| begin > 0);
+            let stage = before.and_then(|(_, stages)| stages.last());
+            let known = before.zip(stage).map(|((trace, _), stage)| (trace, stage));
+            staged(network, &executor, *number, sample, known, &stages)
+        });
+        before.resize_with(samples.len(), Default::default);
+        let runs = runs.into_iter().collect::<Result<Vec<_>, CompileError>>()?;
+        let joined = before.into_iter().zip(runs).map(|((_, mut kept), (trace, more))| {
+            kept.extend(more);
+            (trace, kept)
+        });
+        earlier.runs = joined.collect();
+        earlier.network = Some(network.clone());
+        earlier.numbers = samples.iter().map(|(number, _)| *number).collect();
+        Ok(earlier.runs.iter().map(|(trace, _)| trace.clone()).collect())
+    }
 }
+
+/// Elements that are kept of all samples: 128 megabytes.
+const MOST_KEPT: usize = 1 << 24;
 
 impl Tracer for OneCore {
     fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError> {
@@ -92,18 +163,35 @@ fn traced(
     number: usize,
     sample: &[f32],
 ) -> Result<Trace, CompileError> {
+    Ok(staged(network, executor, number, sample, None, &[])?.0)
+}
+
+/// The same from a stage of an earlier network's run on, whose trace says what is before it; and the stages behind these numbers of nodes.
+fn staged(
+    network: &Network,
+    executor: &FixedExecutor<'_>,
+    number: usize,
+    sample: &[f32],
+    known: Option<(&Trace, &Stage)>,
+    stages: &[usize],
+) -> Result<(Trace, Vec<Stage>), CompileError> {
     let refuse = |error: InputError| refuse(number, &error);
     let integers = network.public().input().quantize(sample).map_err(refuse)?;
     let last = network.public().nodes().len();
     let mut trace = Trace { ends: vec![[0; 2]; last + 1], scores: Vec::new() };
+    if let Some((before, stage)) = known {
+        let first = ..=stage.nodes();
+        trace.ends[first].copy_from_slice(&before.ends[first]);
+    }
     let visit = |value: usize, integers: Integers<'_>| {
         trace.ends[value] = integers.ends();
         if value == last {
             trace.scores = integers.to_vec();
         }
     };
-    executor.trace(&integers, visit).map_err(refuse)?;
-    Ok(trace)
+    let made =
+        executor.trace_from(&integers, known.map(|(_, stage)| stage), stages, visit).map_err(refuse)?;
+    Ok((trace, made))
 }
 
 pub(super) fn refuse(number: usize, error: &InputError) -> CompileError {
@@ -135,8 +223,17 @@ impl<'c> Watched<'c> {
 
 impl Tracer for Watched<'_> {
     fn traces(&self, network: &Network, samples: &[(usize, &[f32])]) -> Result<Vec<Trace>, CompileError> {
+        self.traces_after(&mut Earlier::default(), network, samples)
+    }
+
+    fn traces_after(
+        &self,
+        earlier: &mut Earlier,
+        network: &Network,
+        samples: &[(usize, &[f32])],
+    ) -> Result<Vec<Trace>, CompileError> {
         self.check()?;
-        match self.tracer.traces(network, samples) {
+        match self.tracer.traces_after(earlier, network, samples) {
             Ok(traces) if are_of(&traces, network, samples.len()) => return Ok(traces),
             Ok(_) => {
                 let reason = "the traces are of another network or of other samples".to_owned();

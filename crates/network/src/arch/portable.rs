@@ -147,7 +147,7 @@ pub(super) fn add_product<T: Copy + Default, S: Sum<T> + Default, const N: usize
             let first = start + tile * N;
             let count = (length - first).min(N);
             for (packed, row) in packed.iter_mut().zip(rows.chunks_exact(length)) {
-                packed[..count].copy_from_slice(&row[first..first + count]);
+                copy(&row[first..first + count], packed);
             }
         }
         for (weights, sums) in weights.chunks_exact(depth).zip(sums.chunks_mut(ROWS * length)) {
@@ -156,14 +156,27 @@ pub(super) fn add_product<T: Copy + Default, S: Sum<T> + Default, const N: usize
                 let count = (length - first).min(N);
                 let mut kept = [[S::default(); N]; ROWS];
                 for (kept, sums) in kept.iter_mut().zip(sums.chunks_exact(length)) {
-                    kept[..count].copy_from_slice(&sums[first..first + count]);
+                    copy(&sums[first..first + count], kept);
                 }
                 let kept = add_tile(weights, packed, kept);
                 for (kept, sums) in kept.iter().zip(sums.chunks_exact_mut(length)) {
-                    sums[first..first + count].copy_from_slice(&kept[..count]);
+                    let sums = &mut sums[first..first + count];
+                    match sums.first_chunk_mut() {
+                        Some(whole) => *whole = *kept,
+                        None => sums.copy_from_slice(&kept[..count]),
+                    }
                 }
             }
         }
+    }
+}
+
+/// Copies at most as many elements as an array has: all of them as vectors of the machine.
+#[inline(always)]
+fn copy<T: Copy, const N: usize>(from: &[T], to: &mut [T; N]) {
+    match from.first_chunk() {
+        Some(whole) => *to = *whole,
+        None => to[..from.len()].copy_from_slice(from),
     }
 }
 

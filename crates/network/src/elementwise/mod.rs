@@ -32,6 +32,11 @@ pub trait FixedElementwise {
     /// The exact value at `x`, whatever the ring.
     fn eval(&self, x: i128) -> i128;
 
+    /// Replaces each of many values that fit 64 bits, as their values do.
+    fn eval_each(&self, x: &mut [i64]) {
+        x.iter_mut().for_each(|x| *x = self.eval((*x).into()) as i64);
+    }
+
     /// The smallest interval that holds 0 and the values over an interval that holds 0.
     fn interval(&self, x: [i128; 2]) -> [i128; 2] {
         x.map(|end| self.eval(end))

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lanner_network::{CompileError, Network, Precision};
+use lanner_network::{CompileError, FixedExecutor, Network, Precision, Stage, alike};
 
 use super::branches::residual;
 use super::{Sketch, small_network};
-use crate::{Aim, Calibration, OwnCores, QuantizationOptions, Told, Trace, Tracer, compile_to};
+use crate::{
+    Aim, Calibration, Earlier, OwnCores, QuantizationOptions, Told, Trace, Tracer, compile, compile_to,
+};
 
 /// Where networks arrive as files, and samples in parts.
 struct Elsewhere {
@@ -84,6 +86,56 @@ fn what_fails_once_ends_the_search() {
             let error = compiled(small_network(1), &options, &elsewhere);
             assert!(matches!(error, Err(CompileError::Tracing { .. })), "{error:?}");
             assert_eq!(elsewhere.asked.into_inner(), call + 1);
+        }
+    }
+}
+
+#[test]
+fn runs_that_begin_at_a_stage_are_the_same_from_there_on() {
+    let mut sketch = residual(31);
+    let sample = sketch.samples(1, 0.0, 1.0);
+    let network = compiled(sketch, &QuantizationOptions::powers_of_two(), &OwnCores).unwrap();
+    let executor = FixedExecutor::new(&network).unwrap();
+    let input = network.public().input().quantize(&sample).unwrap();
+    let mut all = Vec::new();
+    executor.trace(&input, |value, integers| all.push((value, integers.to_vec()))).unwrap();
+    let numbers = executor.stages(1 << 20);
+    let stages = executor.trace_from(&input, None, &numbers, |_, _| ()).unwrap();
+    assert!(numbers.len() > 3 && numbers.is_sorted());
+    assert_eq!(stages.iter().map(Stage::nodes).collect::<Vec<_>>(), numbers);
+    for stage in &stages {
+        let mut later = Vec::new();
+        let visit = |value, integers: lanner_network::Integers<'_>| later.push((value, integers.to_vec()));
+        executor.trace_from(&input, Some(stage), &[], visit).unwrap();
+        assert_eq!(later, all[stage.nodes() + 1..]);
+        assert!(executor.begins_at(stage, stage.nodes()) && !executor.begins_at(stage, stage.nodes() - 1));
+    }
+    assert!(executor.stages(0).is_empty());
+}
+
+/// Networks that differ in nothing, in late nodes, in everything; and other samples.
+#[test]
+fn traces_after_those_of_another_network_are_as_without() {
+    let samples = residual(31).samples(5, 0.0, 1.0);
+    let each: Vec<(usize, &[f32])> = samples.chunks(samples.len() / 5).enumerate().collect();
+    let network = |outputs: usize, bits: u32| {
+        let mut sketch = residual(31);
+        sketch.graph.nodes.pop();
+        "f".clone_into(&mut sketch.graph.output);
+        let Sketch { graph, tensors, .. } = sketch.dense("last", outputs);
+        let options = QuantizationOptions { activation_bits: bits, ..QuantizationOptions::powers_of_two() };
+        compile(&graph, &tensors, &samples, &options).unwrap()
+    };
+    let networks = [network(10, 8), network(10, 8), network(12, 8), network(12, 9), network(10, 8)];
+    let nodes = networks[0].public().nodes().len();
+    assert_eq!(alike(&networks[0], &networks[1]), nodes);
+    assert!((nodes / 2..nodes).contains(&alike(&networks[1], &networks[2])));
+    assert_eq!(alike(&networks[2], &networks[3]), 0);
+    let mut earlier = Earlier::default();
+    for network in &networks {
+        for some in [&each[..], &each[..], &each[1..]] {
+            let traces = OwnCores.traces_after(&mut earlier, network, some).unwrap();
+            assert_eq!(traces, OwnCores.traces(network, some).unwrap());
         }
     }
 }
