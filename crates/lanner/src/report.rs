@@ -187,12 +187,12 @@ fn ciphertexts(account: &Account) -> String {
     let [each, all] = [account.ciphertext_bits(), account.session_bits()].map(tenths);
     if all.is_infinite() {
         return format!(
-            "{count} a prediction, masked uniformly: none depends on the weights but by the result"
+            "{count} for each prediction, masked uniformly: they reveal nothing of the weights beyond the result"
         );
     }
     format!(
-        "within a statistical distance of 2^-{each} each of what does not depend on the weights but by the result; {count} a prediction, so \
-         2^-{all} over 2^20 predictions"
+        "{count} for each prediction, each within a statistical distance of 2^-{each} of one that reveals nothing of the weights beyond the \
+         result; 2^-{all} over 2^20 predictions"
     )
 }
 
@@ -218,14 +218,14 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
     let saturation = if manifest.plan.saturation.is_empty() {
         ""
     } else {
-        ", and, as its owner asked, whether any activation reached an upper bound of the compiler's own (one bit for each input), and which upper \
+        ", and, as its owner chose, whether any activation reached an upper bound of the compiler's own (one bit for each input), and which upper \
          bounds are the compiler's own"
     };
     json!({
         "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}{saturation}", numbers(manifest)),
         "ciphertexts": ciphertexts(account),
-        "server": "that a prediction was made, and when; nothing of the input or the result",
-        "not_protected": "against a client that deviates from the protocol, or that asks many questions to imitate the model",
+        "server": "that a prediction was made, and when; nothing about the input or the result",
+        "not_protected": "a client that deviates from the protocol can learn the weights, and one that asks many questions can imitate the model",
     })
 }
 
@@ -265,15 +265,15 @@ fn numbers(manifest: &Manifest) -> String {
         (network.output_scale().is_some(), scores),
         (
             has(|op| matches!(op, FixedOp::Add { .. } | FixedOp::Scale { .. })),
-            "the factors of sums and joins (ratios of rounded scales)",
+            "the ratios of scales at sums and joins (of rounded scales)",
         ),
         (
             has(|op| matches!(op, FixedOp::Narrow)),
-            "the ranges of what is looked up (those of the calibration samples, to a doubling)",
+            "the ranges of looked-up values (those of the calibration samples, to a power of two)",
         ),
         (
             has(|op| matches!(op, FixedOp::Bias { .. })),
-            "the bits of terms behind no layer (in units of rounded scales)",
+            "the number of bits of constants that are added outside of layers",
         ),
         (
             has(|op| matches!(op, FixedOp::Clip { .. })),

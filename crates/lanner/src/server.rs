@@ -138,6 +138,7 @@ pub struct Server {
     service: Arc<Service>,
     max_material: u64,
     fingerprint: Option<String>,
+    outside_term: Option<String>,
     page: Vec<PageFile>,
     state: Mutex<State>,
     mark: Mark,
@@ -161,7 +162,8 @@ impl Server {
     /// more than all sessions may keep.
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
-        let (security, fingerprint) = secure(&config)?;
+        let (security, shown) = secure(&config)?;
+        let Shown { fingerprint, outside_term } = shown;
         check_clients(&models, &config)?;
         let weights = config.share_weights.as_ref().map(SharedWeights::open).transpose()?;
         let models =
@@ -178,7 +180,8 @@ impl Server {
             journal: Arc::default(),
         };
         let (service, state, mark) = (Arc::new(service), Mutex::new(state), Mark::here());
-        Ok(Self { config, security, service, max_material, fingerprint, page: Vec::new(), state, mark })
+        let page = Vec::new();
+        Ok(Self { config, security, service, max_material, fingerprint, outside_term, page, state, mark })
     }
 
     /// Has browsers get these files, where they may connect.
@@ -276,6 +279,12 @@ impl Server {
         self.fingerprint.as_deref()
     }
 
+    /// Why the certificate's term does not hold now, as in "it expired on 2021-02-01"; none if it holds, or in plaintext.
+    #[must_use]
+    pub fn outside_term(&self) -> Option<&str> {
+        self.outside_term.as_deref()
+    }
+
     /// Counts since the start; of a server that was stopped, with what it served while it stopped.
     #[must_use]
     pub fn stats(&self) -> Snapshot {
@@ -341,14 +350,21 @@ fn check_clients(models: &[(String, Arc<Model>)], config: &ServerConfig) -> Resu
     }
 }
 
-/// The certificate to show, and the fingerprint that clients pin.
-fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
+/// What there is to say of the certificate; nothing in plaintext.
+#[derive(Default)]
+struct Shown {
+    fingerprint: Option<String>,
+    outside_term: Option<String>,
+}
+
+/// The certificate to show, and what there is to say of it.
+fn secure(config: &ServerConfig) -> Result<(Security, Shown)> {
     if config.insecure_plaintext {
         if config.tls_cert.is_some() || config.tls_key.is_some() || config.client_ca.is_some() {
             let error = Error::new(ErrorKind::Misuse, "certificates mean nothing without TLS");
             return Err(error.fix(format!("leave {} or the certificates out", Field::INSECURE_PLAINTEXT)));
         }
-        return Ok((Security::InsecurePlaintext, None));
+        return Ok((Security::InsecurePlaintext, Shown::default()));
     }
     let identity = match (&config.tls_cert, &config.tls_key) {
         (Some(cert), Some(key)) => Identity::from_files(cert, key)?,
@@ -358,9 +374,12 @@ fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
             return Err(error.fix(format!("give {} and {}", Field::TLS_CERT, Field::TLS_KEY)));
         }
     };
-    let fingerprint = identity.fingerprint().to_string();
+    let shown = Shown {
+        fingerprint: Some(identity.fingerprint().to_string()),
+        outside_term: identity.outside_term(),
+    };
     let tls = ServerTls::new(identity, config.client_ca.as_deref())?;
-    Ok((Security::Tls(tls), Some(fingerprint)))
+    Ok((Security::Tls(tls), shown))
 }
 
 /// How long a client may be silent.

@@ -188,6 +188,18 @@ class Server(OfProcess):
         with native_errors():
             interruptible(lambda: self._native.stop(drain_seconds))
 
+    def close(self) -> None:
+        """Do what `stop` does: the name that a client has for it."""
+        self.stop()
+
+    @property
+    def outside_term(self) -> str | None:
+        """Why the certificate's term does not hold now, as "it expired on 2021-02-01"; None if it holds.
+
+        Clients that check it against an authority refuse it; those that pin it do not look at the term.
+        """
+        return self._native.outside_term
+
     @property
     def address(self) -> str:
         """``HOST:PORT`` as bound."""
@@ -292,7 +304,9 @@ def _web(
         raise MisuseError("a certificate needs its key", fix="give both web_cert and web_key")
     if address is None:
         if origins or names or without_origin or chain is not None:
-            raise MisuseError("who may connect from a browser is said, and none may", fix="give web, too")
+            raise MisuseError(
+                "options for browsers are given without an address for them", fix="give web, or leave them out"
+            )
         return None
     return {
         "listen": parse_address(address),
@@ -308,7 +322,7 @@ def _origin(text: str) -> str:
     """An origin as browsers name it."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.netloc or text != f"{parts.scheme}://{parts.netloc}":
-        raise MisuseError(f"{text!r} is no origin", fix="write https://HOST or https://HOST:PORT, without a path")
+        raise MisuseError(f"{text!r} is not an origin", fix="write https://HOST or https://HOST:PORT, without a path")
     usual = {"http": ":80", "https": ":443"}[parts.scheme]
     return text.removesuffix(usual).lower()
 

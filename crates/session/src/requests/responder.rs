@@ -6,7 +6,7 @@ use lanner_net::abreast;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
 use lanner_step::Party;
-use lanner_store::{MaterialId, Uploads};
+use lanner_store::{MaterialId, StoreError, Uploads};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;
 
@@ -45,6 +45,8 @@ pub struct Responder {
     at_once: usize,
     /// Whether a phase failed: what it has drawn and sent must not be met again.
     broken: bool,
+    /// Why the disk did not keep, or not give back, what the client asked for last.
+    trouble: Option<StoreError>,
     mark: Mark,
 }
 
@@ -55,8 +57,8 @@ impl Responder {
         let prepared = Queue::new(model.memory().server_material);
         let (rng, computed, at_once) = (Some(rng), Vec::new(), 1);
         let (session, shelf, uploads, broken) = (None, None, None, false);
-        let mark = Mark::here();
-        Self { model, rng, session, prepared, shelf, uploads, computed, at_once, broken, mark }
+        let (trouble, mark) = (None, Mark::here());
+        Self { model, rng, session, prepared, shelf, uploads, computed, at_once, broken, trouble, mark }
     }
 
     /// The same, keeping pairings and material where the client asks for it.
@@ -169,7 +171,7 @@ impl Responder {
         let kept = match shelf(&mut self.shelf)?.keys() {
             Ok(Some(kept)) => ServerSession::read_keys(&self.model, kept.as_bytes()).ok(),
             Ok(None) => None,
-            Err(error) => return refuse(channel, error),
+            Err(error) => return refuse(&mut self.trouble, channel, error),
         };
         self.go_on_with(channel, kept)
     }
@@ -281,21 +283,21 @@ impl Responder {
         };
         match shelf.pair(Some(session.keys())) {
             Ok(()) => say_ready(channel),
-            Err(error) => refuse(channel, error),
+            Err(error) => refuse(&mut self.trouble, channel, error),
         }
     }
 
     fn keep(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         let (shelf, session) = (shelf(&mut self.shelf)?, self.session.as_mut().ok_or_else(out_of_turn)?);
         if let Err(error) = self.model.check_kept() {
-            return refuse(channel, error);
+            return refuse(&mut self.trouble, channel, error);
         }
         say_ready(channel)?;
         let (id, made) = (shelf.next(), session.prepare(channel)?);
         made.costs().clone_into(&mut self.computed);
         match shelf.put(id, made, &self.model) {
             Ok(()) => say_ready(channel),
-            Err(error) => refuse(channel, error),
+            Err(error) => refuse(&mut self.trouble, channel, error),
         }
     }
 
@@ -307,11 +309,22 @@ impl Responder {
                 warn!(%error, "kept material cannot be used");
                 return Ok(say(channel, Refusal::Storage)?);
             }
-            Err(error) => return refuse(channel, error),
+            Err(error) => return refuse(&mut self.trouble, channel, error),
         };
         say_ready(channel)?;
         self.computed = self.model.predict(channel, material)?;
         Ok(())
+    }
+
+    /// The cause of a session's end for whoever reads the log: a client that left because the disk failed did not fail itself.
+    #[must_use]
+    pub fn explained(&mut self, error: ExecutionError) -> ExecutionError {
+        match self.trouble.take() {
+            Some(trouble) if matches!(error, ExecutionError::Channel(ChannelError::Disconnected)) => {
+                trouble.into()
+            }
+            _ => error,
+        }
     }
 
     /// Predictions that are prepared in this session and not used.
@@ -368,7 +381,11 @@ fn say(channel: &mut dyn Channel, refusal: Refusal) -> Result<(), ChannelError> 
 
 /// Tells the client that the server does not go on. Neither what a client can bring about by asking nor a disk that fails is a failure of the
 /// session, which can do without.
-fn refuse(channel: &mut dyn Channel, error: ExecutionError) -> Result<(), ExecutionError> {
+fn refuse(
+    trouble: &mut Option<StoreError>,
+    channel: &mut dyn Channel,
+    error: ExecutionError,
+) -> Result<(), ExecutionError> {
     say_refused(channel)?;
     match error {
         ExecutionError::NotKept { .. }
@@ -376,6 +393,7 @@ fn refuse(channel: &mut dyn Channel, error: ExecutionError) -> Result<(), Execut
         | ExecutionError::Material(_) => Ok(()),
         ExecutionError::Store(error) => {
             warn!(%error, "cannot keep, or not find, what a client asks for");
+            *trouble = Some(error);
             Ok(())
         }
         error => Err(error),

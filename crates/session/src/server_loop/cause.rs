@@ -91,7 +91,7 @@ impl Cause {
         match error {
             NetError::HandshakeTimedOut { .. } => Self::Timeout,
             NetError::HandshakeClosed => Self::Disconnected,
-            NetError::Certificate(_) | NetError::ClientCertificate(_) => Self::Certificate,
+            NetError::Certificate(_) | NetError::Term(_) | NetError::OwnCertificate(_) => Self::Certificate,
             NetError::Plaintext | NetError::Http | NetError::Tls(_) => Self::Tls,
             NetError::Web(_) => Self::Protocol,
             NetError::Channel(error) => Self::of_channel(error),
@@ -119,6 +119,7 @@ impl Cause {
             ChannelError::Unexpected { .. } | ChannelError::Malformed { .. } => Self::Protocol,
             ChannelError::Refused(_) => Self::Refused,
             ChannelError::TimedOut => Self::Timeout,
+            ChannelError::OwnCertificate(_) => Self::Certificate,
             _ => Self::Disconnected,
         }
     }

@@ -113,7 +113,7 @@ impl Handler for Arc<Service> {
             channel.set_stall_limit(self.patience.between);
             let request = match session.while_idle(|| Responder::receive(channel)) {
                 Err(ExecutionError::Channel(ChannelError::TimedOut)) => break,
-                received => received?,
+                received => received.map_err(|error| service.explained(error))?,
             };
             channel.set_stall_limit(self.patience.within);
             let begun = session.elapsed();
