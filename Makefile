@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: setup install web npm demo test check test-all test-wasm lint bench bench-peers bench-against endurance wild docs wheel reproduce sbom audit clean help
+.PHONY: setup install web npm demo test check test-all test-wasm lint bench bench-peers bench-against endurance wild docs wheel wheels reproduce sbom audit clean help
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -21,6 +21,8 @@ BEFORE ?=
 ENDURANCE := docs/reliability
 ONLY ?=
 SCALE ?= 1
+WHEELS := target/wheels-venv
+WHEELS_LOCK := python/requirements-wheels.lock
 AUDIT := target/audit-venv
 AUDIT_LOCK := python/requirements-audit.lock
 
@@ -51,6 +53,14 @@ REPRODUCIBLE = SOURCE_DATE_EPOCH=315532800 CARGO_INCREMENTAL=0 \
     CARGO_ENCODED_RUSTFLAGS="$$(printf -- '--remap-path-prefix=%s=/lanner\037--remap-path-prefix=%s=/cargo' '$(CURDIR)' '$(CARGO_FOLDER)')" \
     CFLAGS="-ffile-prefix-map=$(CURDIR)=/lanner -ffile-prefix-map=$(CARGO_FOLDER)=/cargo"
 BUILD_WHEEL = $(BIN)/maturin build --release --locked --interpreter $(BIN)/python --sbom-include $(SBOM)
+
+# Wheels for whatever machine: Zig, a package of Python's, is their compiler of C and linker, and knows which symbols an older glibc has.
+GLIBC := manylinux_2_28
+LINUX_TARGETS := x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+WINDOWS_TARGET := x86_64-pc-windows-gnu
+WINDOWS_COMPILER := x86_64-w64-mingw32-gcc
+BUILD_WHEELS = PATH="$(abspath $(WHEELS)/bin):$$PATH" $(WHEELS)/bin/maturin build --release --locked --sbom-include $(SBOM) \
+    --target-dir target/wheels --out dist
 
 setup: $(VENV)/.installed ## create .venv and install the locked requirements and this package into it, as tests want it
 
@@ -131,18 +141,25 @@ check: setup ## formatting, lints, and the unit tests of what changed
 # Processors and systems that clients may have: everything below sockets and disks compiles for them.
 OTHER_TARGETS = aarch64-unknown-linux-gnu wasm32-unknown-unknown
 
+# Those that the whole native module compiles for, with the compilers of C that its parts in C need.
+CROSS_TARGETS = aarch64-unknown-linux-gnu:aarch64-linux-gnu-gcc $(WINDOWS_TARGET):$(WINDOWS_COMPILER)
+
 lint: $(VENV)/.requirements ## formatting, lints and types of both languages, direction of dependencies, links
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/src python/tests bench tools/layers.py tools/rust_uses.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
-	    tools/locked.py tools/sbom.py tools/same_wheel.py tools/version_files.py deploy/health.py tools/endurance tools/wild
+	    tools/locked.py tools/sbom.py tools/same_wheel.py tools/newest_symbols.py tools/version_files.py deploy/health.py tools/endurance tools/wild
 	MYPYPATH=tools/peers:. $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
 	rustup --quiet target add $(OTHER_TARGETS)
 	for target in $(OTHER_TARGETS); do $(CARGO) check --locked --quiet --target $$target -p lanner-protocol -p lanner-plan -p lanner-quantize || exit 1; done
+	for pair in $(CROSS_TARGETS); do target=$${pair%:*} compiler=$${pair#*:}; \
+	    command -v $$compiler >/dev/null || { echo "make lint: the module for $$target is not checked: there is no $$compiler."; continue; }; \
+	    rustup --quiet target add $$target; \
+	    $(CARGO) check --locked --quiet --target $$target -p lanner-py --features extension-module || exit 1; done
 	@echo "make lint: nothing to complain of."
 
 # A benchmark that fails is told on the page, and by the last line's exit code.
@@ -216,6 +233,21 @@ wheel: $(VENV)/.requirements sbom ## a wheel for this platform in dist/, built f
 	$(REPRODUCIBLE) $(BUILD_WHEEL) --target-dir target/wheel --out dist
 	cp $(SBOM) dist/
 
+$(WHEELS)/.requirements: $(WHEELS_LOCK)
+	$(PYTHON) -m venv --clear $(WHEELS)
+	$(WHEELS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(WHEELS_LOCK)
+	@touch $@
+
+wheels: $(WHEELS)/.requirements sbom ## wheels for Linux of x86-64 and of aarch64, and for Windows where mingw-w64 is installed, in dist/
+	rustup --quiet target add $(LINUX_TARGETS)
+	for target in $(LINUX_TARGETS); do \
+	    $(REPRODUCIBLE) $(BUILD_WHEELS) --zig --compatibility $(GLIBC) --target $$target || exit 1; done
+	$(PYTHON) tools/newest_symbols.py dist/lanner-*-$(GLIBC)_*.whl
+	if command -v $(WINDOWS_COMPILER) >/dev/null; then rustup --quiet target add $(WINDOWS_TARGET); \
+	    $(REPRODUCIBLE) $(BUILD_WHEELS) --target $(WINDOWS_TARGET); \
+	else echo "make wheels: none for Windows, for want of $(WINDOWS_COMPILER) (on Debian 'apt-get install gcc-mingw-w64-x86-64')." >&2; fi
+	cp $(SBOM) dist/
+
 reproduce: $(VENV)/.requirements sbom ## build that wheel twice, in folders of their own, and compare the bytes
 	@PYTHON="$(PYTHON)" CARGO="$(CARGO)" tools/preflight
 	rm -rf target/reproduce
@@ -238,7 +270,7 @@ audit: $(AUDIT)/.requirements ## licences, sources, known weaknesses and unused 
 	$(CARGO) machete
 	$(CARGO) deny --locked check bans licenses sources
 	$(CARGO) deny --locked check advisories
-	for lock in $(LOCK) $(DOCS_LOCK) $(AUDIT_LOCK); do $(AUDIT)/bin/pip-audit --require-hashes --disable-pip --requirement $$lock; done
+	for lock in $(LOCK) $(DOCS_LOCK) $(WHEELS_LOCK) $(AUDIT_LOCK); do $(AUDIT)/bin/pip-audit --require-hashes --disable-pip --requirement $$lock; done
 
 clean: ## remove everything that was built
 	rm -rf $(WEB)/lanner.wasm target fuzz/target dist $(VENV) .mypy_cache .ruff_cache .pytest_cache

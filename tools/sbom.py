@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NATIVE = "lanner-py"
 
 #: Python's lock files by what they are for, the first for everything but documentation.
-LOCKS = ("requirements.lock", "requirements-docs.lock", "requirements-audit.lock")
+LOCKS = ("requirements.lock", "requirements-docs.lock", "requirements-wheels.lock", "requirements-audit.lock")
 
 #: Serial numbers are made of contents, in this name space.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:lanner:sbom")

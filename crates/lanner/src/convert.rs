@@ -115,7 +115,7 @@ fn from_store(error: &StoreError) -> Error {
         StoreError::File { source, .. } if source.kind() == ErrorKindOfDisk::StorageFull => {
             "free some space; the stored material is intact".into()
         }
-        #[cfg(unix)]
+        #[cfg(not(target_family = "wasm"))]
         StoreError::Index { path, .. } => {
             let folder = path.parent().unwrap_or(path).display();
             format!(

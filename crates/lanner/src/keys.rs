@@ -1,6 +1,6 @@
 //! A client's keys in files: made once, for sessions with any server about any model of the same needs.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -85,23 +85,13 @@ pub(crate) fn read(path: &Path) -> Result<OwnKeys> {
         error.fix("name a file that lanner keygen wrote")
     };
     let metadata = fs::metadata(path).map_err(unread)?;
-    if is_shared(&metadata) {
+    if lanner_net::is_shared(&metadata) {
         let error = Error::new(ErrorKind::Misuse, "others may read these keys").at(&place);
         return Err(error.fix(format!("run chmod 600 {place}")));
     }
     // Anything larger is no file of keys, whatever it begins with.
     let bytes = if metadata.len() > MAX_BYTES { Vec::new() } else { fs::read(path).map_err(unread)? };
     OwnKeys::from_bytes(&Zeroizing::new(bytes)).map_err(|error| Error::from(error).at(&place))
-}
-
-#[cfg(unix)]
-fn is_shared(metadata: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::mode(metadata) & 0o077 != 0
-}
-
-#[cfg(not(unix))]
-const fn is_shared(_: &Metadata) -> bool {
-    false
 }
 
 const MAX_BYTES: u64 = 1 << 16;

@@ -1,6 +1,6 @@
 //! A client's connection, whatever it goes over.
 
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 use lanner_net::TcpChannel;
 use lanner_net::{Excerpt, Meter, Pipe, Transport, TunnelChannel};
 
@@ -23,7 +23,7 @@ impl<P: Pipe + Send> Line for TunnelChannel<P> {
     }
 }
 
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 impl Line for TcpChannel {
     fn meter(&self) -> Meter {
         Self::meter(self)

@@ -5,37 +5,40 @@
 //! it meets time-outs and bounded buffers, never a panic.
 
 mod address;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod dial;
 mod error;
 mod excerpt;
 mod fingerprint;
 mod framed;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod inbox;
 mod lanes;
 mod limits;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod listener;
 pub mod memory;
 mod meter;
+mod platform;
 mod profile;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod proxy;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
+mod ready;
+#[cfg(not(target_family = "wasm"))]
 mod relay;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod socket;
 mod state;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod tcp;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod tcp_bytes;
 mod tls;
 mod transcript;
 mod transport;
 mod tunnel;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub mod web;
 
 pub use address::Address;
@@ -45,21 +48,21 @@ pub use fingerprint::Fingerprint;
 pub use framed::{ByteStream, Framed, Pollable};
 pub use lanes::{MOST_KEPT, MOST_LANES, abreast};
 pub use limits::Limits;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use listener::Listener;
 pub use memory::MemoryChannel;
 pub use meter::Meter;
 pub use profile::NetworkProfile;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use proxy::Proxy;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use relay::Relay;
-pub use state::{StateDirectory, create_private};
-#[cfg(unix)]
+pub use state::{StateDirectory, create_private, is_shared, sync_directory};
+#[cfg(not(target_family = "wasm"))]
 pub use tcp::{AbortHandle, TcpChannel};
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use tcp_bytes::TcpBytes;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use tls::ServerTls;
 pub use tls::{ClientTls, Identity, Trust};
 pub use transcript::{Entry, Recorded};

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use lanner_process::Mark;
 use lanner_wire::ChannelError;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{Shutdown, shutdown};
 
-use crate::socket::channel_error;
+use crate::ready::{await_any, channel_error};
 use crate::{Address, NetError};
 
 /// A listening TCP socket whose wait can end without a client.
@@ -50,12 +50,8 @@ impl Listener {
     /// trying again is right.
     pub fn accept(&self, patience: Duration) -> Result<Option<(TcpStream, SocketAddr)>, ChannelError> {
         self.mark.check("the server")?;
-        let timeout = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
-        let mut descriptors = [PollFd::new(&self.socket, PollFlags::IN)];
-        match poll(&mut descriptors, Some(&timeout)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
-            Ok(_) => {}
-            Err(error) => return Err(channel_error(error.into())),
+        if !await_any(&mut [PollFd::new(&self.socket, PollFlags::IN)], patience)? {
+            return Ok(None);
         }
         match self.socket.accept() {
             Ok(client) => Ok(Some(client)),

@@ -2,18 +2,19 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use lanner_process::{Mark, OtherProcess};
 use lanner_wire::{Arrivals, ChannelError};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt;
 
 use crate::Limits;
 use crate::inbox::Inbox;
 use crate::limits::LEAST_BACKLOG;
 use crate::meter::Meter;
+use crate::platform::{Wire, wires};
+use crate::ready::{await_any, channel_error};
 use crate::web::WebLine;
 
 /// What carries a socket's bytes.
@@ -158,7 +159,7 @@ impl Socket {
                 return Err(ChannelError::TimedOut);
             }
             let mut socket = [PollFd::new(self.stream(), wanted)];
-            poll_once(&mut socket, left)?;
+            await_any(&mut socket, left)?;
             if !socket[0].revents().is_empty() {
                 return Ok(socket[0].revents());
             }
@@ -216,25 +217,16 @@ impl Carrier {
     }
 }
 
-/// Waits for one of some sockets to be as wanted; none is if a signal came, or `patience` is over.
-fn poll_once(sockets: &mut [PollFd<'_>], patience: Duration) -> Result<(), ChannelError> {
-    let timeout = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
-    match poll(sockets, Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(channel_error(error.into())),
-    }
-}
-
 /// Waits for a socket's bytes while others use the socket.
 pub(crate) struct SocketArrivals {
     stream: TcpStream,
     /// A byte that is written to the second comes out of the first.
-    alarm: [UnixStream; 2],
+    alarm: [Wire; 2],
 }
 
 impl SocketArrivals {
     pub(crate) fn of(stream: &TcpStream) -> io::Result<Self> {
-        let (woken, wakes) = UnixStream::pair()?;
+        let [woken, wakes] = wires()?;
         woken.set_nonblocking(true)?;
         wakes.set_nonblocking(true)?;
         Ok(Self { stream: stream.try_clone()?, alarm: [woken, wakes] })
@@ -245,7 +237,7 @@ impl Arrivals for SocketArrivals {
     fn wait(&self, milliseconds: u64) -> Result<(), ChannelError> {
         let [woken, _] = &self.alarm;
         let mut sockets = [PollFd::new(&self.stream, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
-        poll_once(&mut sockets, Duration::from_millis(milliseconds))?;
+        await_any(&mut sockets, Duration::from_millis(milliseconds))?;
         if !sockets[1].revents().is_empty() {
             // Whatever was said, it is heard.
             let _ = (&mut &*woken).read(&mut [0; 64]);
@@ -275,19 +267,6 @@ const PROBES: u32 = 4;
 
 /// Bytes read from a peer that goes on sending after the end.
 const DISCARDED_AT_CLOSE: usize = 64 << 20;
-
-#[allow(clippy::needless_pass_by_value)] // used as the function of `map_err`
-pub(crate) fn channel_error(error: io::Error) -> ChannelError {
-    match error.kind() {
-        ErrorKind::BrokenPipe
-        | ErrorKind::ConnectionReset
-        | ErrorKind::ConnectionAborted
-        | ErrorKind::NotConnected
-        | ErrorKind::UnexpectedEof => ChannelError::Disconnected,
-        ErrorKind::TimedOut => ChannelError::TimedOut,
-        _ => ChannelError::Transport(error.to_string()),
-    }
-}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -5,10 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-#[cfg(unix)]
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-
-use crate::NetError;
+use crate::{NetError, platform};
 
 /// A directory that only its owner may enter (mode 0700), with files that only its owner may read (mode 0600).
 ///
@@ -99,8 +96,7 @@ impl StateDirectory {
     /// # Errors
     /// [`NetError::State`] on any failure of the file system.
     pub fn sync(&self) -> Result<(), NetError> {
-        let synced = File::open(&self.path).and_then(|directory| directory.sync_all());
-        synced.map_err(|error| state_error(&self.path, &error))
+        sync_directory(&self.path).map_err(|error| state_error(&self.path, &error))
     }
 }
 
@@ -112,13 +108,24 @@ impl StateDirectory {
 pub fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    options.mode(0o600);
+    platform::make_file_private(&mut options);
     let file = options.open(path)?;
-    // A umask may have taken more away than others' rights.
-    #[cfg(unix)]
-    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    platform::settle_rights(&file)?;
     Ok(file)
+}
+
+/// Whether others than its owner may use a file or directory; no, where the system does not say.
+#[must_use]
+pub fn is_shared(metadata: &Metadata) -> bool {
+    platform::is_shared(metadata)
+}
+
+/// Makes names durable that were created in a directory, removed or changed.
+///
+/// # Errors
+/// Any failure of the file system.
+pub fn sync_directory(path: &Path) -> std::io::Result<()> {
+    platform::sync_directory(path)
 }
 
 /// Drafts of this process so far.
@@ -138,15 +145,13 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     }
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
-    builder.mode(0o700);
+    platform::make_directory_private(&mut builder);
     builder.create(path)
 }
 
-#[cfg(unix)]
 fn refuse_shared(path: &Path, metadata: &Metadata, fix: &str) -> Result<(), NetError> {
     // An owner may do whatever the mode says, and a process of root enters anyway: it must not trust what somebody put in its way.
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
+    if platform::is_of_another_user(metadata) {
         let what = "belongs to another user".to_owned();
         return Err(NetError::State {
             path: path.to_owned(),
@@ -154,15 +159,10 @@ fn refuse_shared(path: &Path, metadata: &Metadata, fix: &str) -> Result<(), NetE
             fix: "use a directory of your own".to_owned(),
         });
     }
-    if metadata.mode() & 0o077 != 0 {
+    if is_shared(metadata) {
         let fix = format!("run {fix} {}", path.display());
         return Err(NetError::State { path: path.to_owned(), what: "others may use it".to_owned(), fix });
     }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn refuse_shared(_: &Path, _: &Metadata, _: &str) -> Result<(), NetError> {
     Ok(())
 }
 
@@ -170,10 +170,11 @@ fn state_error(path: &Path, what: &dyn std::fmt::Display) -> NetError {
     NetError::State { path: path.to_owned(), what: what.to_string(), fix: String::new() }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 

@@ -9,7 +9,8 @@ use rustls::Connection;
 
 use crate::dial::open;
 use crate::framed::Framed;
-use crate::socket::{Socket, channel_error};
+use crate::ready::channel_error;
+use crate::socket::Socket;
 use crate::tcp_bytes::TcpBytes;
 use crate::tls::{ClientTls, ServerTls};
 use crate::web::WebLine;

@@ -8,7 +8,8 @@ use lanner_wire::{Arrivals, ChannelError};
 use rustls::Connection;
 
 use crate::framed::{ByteStream, Pollable};
-use crate::socket::{Socket, SocketArrivals, channel_error};
+use crate::ready::channel_error;
+use crate::socket::{Socket, SocketArrivals};
 use crate::tls::{BINDING_LABEL, tls_error};
 use crate::{Fingerprint, Meter, NetError};
 

@@ -27,7 +27,7 @@ mod stream;
 mod transpose;
 mod two_call;
 
-pub use arch::features;
+pub use arch::{features, instructions};
 pub use bits::Bits;
 pub use block::Block;
 pub use error::PrimitivesError;

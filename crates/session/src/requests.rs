@@ -30,7 +30,7 @@ mod keys;
 mod pairing;
 mod queue;
 mod requester;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod responder;
 mod shelf;
 mod unread;
@@ -44,7 +44,7 @@ use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 pub use keys::OwnKeys;
 pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES, MAX_TOGETHER, most_together};
 pub use requester::Requester;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use responder::{Responder, Room};
 pub use shelf::{Meeting, Shelf};
 pub use unread::Unread;

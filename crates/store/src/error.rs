@@ -84,7 +84,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The index failed.
-    #[cfg(unix)]
+    #[cfg(not(target_family = "wasm"))]
     #[error("the index {path}: {source}", path = path.display())]
     Index {
         /// Its file.

@@ -1,14 +1,14 @@
 //! Named files in a private directory, each written whole or not at all.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use lanner_net::{StateDirectory, create_private};
+use lanner_net::{StateDirectory, create_private, sync_directory};
 
-use crate::StoreError;
+use crate::{StoreError, platform};
 
 /// A private directory of files.
 pub(crate) struct Files(StateDirectory);
@@ -27,7 +27,7 @@ impl Files {
             file.write_all(bytes)?;
             file.sync_all()?;
             fs::rename(&draft, &path)?;
-            File::open(self.0.path())?.sync_all()
+            sync_directory(self.0.path())
         };
         written().map_err(|source| {
             let _ = fs::remove_file(&draft);
@@ -69,8 +69,7 @@ impl Files {
 #[must_use]
 pub fn free_bytes(directory: &Path) -> u64 {
     let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
-    let told = rustix::fs::statvfs(existing);
-    told.map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+    platform::free_bytes(existing).unwrap_or(u64::MAX)
 }
 
 const DRAFT: &str = ".draft";

@@ -17,50 +17,52 @@
 //! open. Who reads the state directory, its key
 //! included, reads what was not used yet; who copies it, or restores it from a backup, undoes all of this.
 
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod arch;
 #[cfg(unix)]
 mod convictions;
 mod error;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod exclusive;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod files;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod index;
 mod met;
 mod name;
-#[cfg(not(unix))]
+#[cfg(target_family = "wasm")]
 mod nowhere;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod open_indexes;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod pairing;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
+mod platform;
+#[cfg(not(target_family = "wasm"))]
 mod seal;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod stock;
 #[cfg(all(test, unix))]
 mod tests;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod uploads;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod weights;
 
 #[cfg(unix)]
 pub use convictions::{Convictions, Turn};
 pub use error::StoreError;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use files::free_bytes;
 pub use met::{Pairing, PairingEntry, Secret};
 pub use name::{MaterialId, PairingId};
-#[cfg(not(unix))]
+#[cfg(target_family = "wasm")]
 pub use nowhere::Stock;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use stock::{Held, Limits, Stock};
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use uploads::{Upload, Uploads};
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use weights::{Contents, SharedWeights};
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -83,7 +85,7 @@ impl Material {
     }
 
     /// The bytes, to seal them in place.
-    #[cfg(unix)]
+    #[cfg(not(target_family = "wasm"))]
     pub(crate) const fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }

@@ -5,7 +5,6 @@
 //! it, with what was noted as used. So a child opens no such file. And where a thread of the parent was at work in `SQLite`, locks of the
 //! library itself may be held for ever in the child, which opens none then.
 
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -13,6 +12,7 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use lanner_process::{MOST_FORKS, PerProcess};
 
 use crate::StoreError;
+use crate::platform::identity;
 
 /// A file, whatever its name.
 type FileId = [u64; 2];
@@ -79,18 +79,4 @@ impl Drop for OpenIndex {
             own.swap_remove(place);
         }
     }
-}
-
-#[cfg(unix)]
-fn identity(path: &Path) -> io::Result<FileId> {
-    use std::os::unix::fs::MetadataExt;
-
-    let metadata = std::fs::metadata(path)?;
-    Ok([metadata.dev(), metadata.ino()])
-}
-
-#[cfg(not(unix))]
-fn identity(path: &Path) -> io::Result<FileId> {
-    // There is no `fork`.
-    std::fs::metadata(path).map(|_| [0; 2])
 }

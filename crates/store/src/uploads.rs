@@ -16,7 +16,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use lanner_net::{StateDirectory, create_private};
+use lanner_net::{StateDirectory, create_private, sync_directory};
 use sha2::{Digest, Sha256};
 
 use crate::StoreError;
@@ -193,7 +193,7 @@ impl Part {
         let path = &self.directory.path;
         self.directory.exclusively(|| {
             let renamed = fs::rename(path.join(self.part()), path.join(&self.name));
-            let synced = renamed.and_then(|()| File::open(path)?.sync_all());
+            let synced = renamed.and_then(|()| sync_directory(path));
             synced.map_err(|source| self.failed(source))
         })
     }
@@ -239,7 +239,10 @@ impl Directory {
 
     /// An upload that was just used; else what there is of it, if nothing then an empty part.
     fn find(&self, name: &str) -> Result<Found, StoreError> {
-        let found = || match File::open(self.path.join(name)) {
+        // Windows sets times of files alone that are open for writing.
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true);
+        let found = || match options.open(self.path.join(name)) {
             Ok(file) => {
                 file.set_modified(SystemTime::now())?;
                 Ok(Found::Whole(file))
@@ -251,7 +254,7 @@ impl Directory {
                     Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
                     _ => {}
                 }
-                let file = OpenOptions::new().read(true).append(true).open(path)?;
+                let file = options.open(path)?;
                 match Exclusive::try_now(file) {
                     Ok(file) => Ok(Found::Part(file)),
                     Err(TryLockError::WouldBlock) => Ok(Found::Taken),

@@ -116,6 +116,9 @@ def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(capsys.readouterr().out)
     assert all(OPTIONAL[lack["package"]].extra in ("plots", "otel") for lack in document["missing"])
     assert {"Conv", "Gemm", "Softmax"} <= set(document["operators"])
+    families = {"transforms", "garbling", "hashes", "transposition", "field products"}
+    assert document["native"]["kernels"].keys() == families
+    assert all(document["native"]["kernels"].values())
     assert main(["doctor"]) == 0
     output = capsys.readouterr()
     assert output.err == ""

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from packaging.tags import sys_tags
+from packaging.utils import parse_wheel_filename
 
 from helpers.models import tiny_samples
 from helpers.processes import HUNG
@@ -81,8 +83,9 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that `make wheel` built; else one of what `make setup` compiled, which is packed only."""
-    built = list((ROOT / "dist").glob("lanner-*.whl"))
+    """One that was built and is for this machine; else one of what `make setup` compiled, which is packed only."""
+    here = frozenset(sys_tags())
+    built = [path for path in (ROOT / "dist").glob("lanner-*.whl") if here & parse_wheel_filename(path.name)[3]]
     if not built:
         folder = tmp_path_factory.mktemp("wheel")
         maturin = [str(Path(sys.executable).with_name("maturin")), "build", "--locked", "--quiet", "--out", str(folder)]

@@ -7,9 +7,9 @@ mod client;
 mod identity;
 mod pin;
 mod reason;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod self_signed;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod server;
 
 use std::path::Path;
@@ -22,9 +22,9 @@ use rustls::{Error, RootCertStore};
 
 pub use client::{ClientTls, Trust};
 pub use identity::Identity;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use server::ServerTls;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub(crate) use server::for_browsers;
 
 use crate::NetError;

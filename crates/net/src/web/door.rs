@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tungstenite::handshake::server::{create_response, write_response};
 
 use super::head::{Head, Origins};
 use super::line::{Ground, WebLine};
 use crate::meter::Meter;
-use crate::socket::channel_error;
+use crate::ready::{await_any, channel_error};
 use crate::tls::{Identity, for_browsers};
 use crate::{Limits, NetError};
 use lanner_wire::ChannelError;
@@ -254,11 +254,8 @@ fn await_ready(stream: &TcpStream, wanted: PollFlags, deadline: Instant) -> Resu
     if left.is_zero() {
         return Err(ChannelError::TimedOut.into());
     }
-    let timeout = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
-    match poll(&mut [PollFd::new(stream, wanted)], Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(channel_error(error.into()).into()),
-    }
+    await_any(&mut [PollFd::new(stream, wanted)], left)?;
+    Ok(())
 }
 
 /// What a read or a write failed of: TLS says so in an error of its own.

@@ -62,6 +62,17 @@ fn available() -> Vec<Kernels> {
     tables
 }
 
+/// The instructions that this machine's kernels are compiled for, by what they compute; `portable` where there are no others.
+#[must_use]
+pub fn instructions() -> [(&'static str, &'static str); 3] {
+    let chosen = kernels().instructions;
+    [
+        ("hashes", chosen.hashes),
+        ("transposition", chosen.transposition),
+        ("field products", chosen.field_products),
+    ]
+}
+
 /// Features of the processor that kernels look for, and whether this machine has them; none where no kernel does.
 #[must_use]
 pub fn features() -> Vec<(&'static str, bool)> {
@@ -80,6 +91,17 @@ mod tests {
 
     use super::*;
     use crate::{Block, Prg};
+
+    #[test]
+    fn faster_tables_say_what_they_are_compiled_for() {
+        for pair in available().windows(2) {
+            let [before, after] = [0, 1].map(|at| pair[at].instructions);
+            let changed = |name: fn(table::Instructions) -> &'static str| name(before) != name(after);
+            assert!(changed(|i| i.hashes) || changed(|i| i.transposition) || changed(|i| i.field_products));
+            assert_eq!(pair[1].cipher.is_some(), after.hashes != "portable");
+        }
+        assert_eq!(instructions()[0].1, kernels().instructions.hashes);
+    }
 
     /// Beyond what tiles and blocks are tried: a block that is drawn takes Miri tenths of a second.
     const TILES: usize = if cfg!(miri) { 3 } else { 19 };

@@ -1,9 +1,10 @@
 //! Portable kernels: the reference for the accelerated ones.
 
-use super::table::Kernels;
+use super::table::{Instructions, Kernels};
 use crate::Block;
 
 pub(super) const KERNELS: Kernels = Kernels {
+    instructions: Instructions::PORTABLE,
     transpose,
     add_at_siblings,
     add_by_parents,

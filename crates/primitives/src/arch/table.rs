@@ -6,6 +6,7 @@ use crate::Block;
 /// The kernels, as a table that instruction sets fill. Only a machine that has the instructions of all has the table.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernels {
+    pub(super) instructions: Instructions,
     pub(super) transpose: unsafe fn(&[Block], &mut [Block]),
     pub(super) add_at_siblings: unsafe fn(&mut [Block], usize, [Block; 2]),
     pub(super) add_by_parents: unsafe fn(&mut [Block], Block),
@@ -15,6 +16,20 @@ pub(crate) struct Kernels {
     pub(super) field_dot: unsafe fn(&[Block], &[Block]) -> Block,
     /// A cipher for many blocks at a time.
     pub(super) cipher: Option<&'static CipherKernels>,
+}
+
+/// The instructions that kernels are compiled for, by what they compute.
+#[derive(Clone, Copy)]
+pub(super) struct Instructions {
+    pub(super) hashes: &'static str,
+    pub(super) transposition: &'static str,
+    pub(super) field_products: &'static str,
+}
+
+impl Instructions {
+    /// Those that every machine of the architecture has.
+    pub(super) const PORTABLE: Self =
+        Self { hashes: "portable", transposition: "portable", field_products: "portable" };
 }
 
 impl Kernels {

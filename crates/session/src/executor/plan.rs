@@ -6,7 +6,7 @@ use lanner_network::{Network, PublicNetwork};
 use lanner_plan::{Action, Ahead, BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_primitives::Ring;
 use lanner_step::{Client, DynStep, Lifetime, Memory, ProtocolError, Server, SetUp, Shared, ValueType};
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 use lanner_store::SharedWeights;
 use lanner_wire::Channel;
 
@@ -73,7 +73,7 @@ impl ServedModel {
     ///
     /// # Errors
     /// As [`Self::new`]; [`ExecutionError::Store`] if the directory or its file cannot be used.
-    #[cfg(unix)]
+    #[cfg(not(target_family = "wasm"))]
     pub fn sharing(
         network: &Network,
         plan: &Plan,

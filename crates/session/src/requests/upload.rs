@@ -12,10 +12,10 @@
 //! How many bytes there are in all follows from the plan. They are no secret: who knows the hash may have the server use them, and can
 //! decrypt nothing.
 
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 use lanner_store::{Upload, Uploads};
 use lanner_wire::{Channel, ChannelError};
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 use tracing::warn;
 
 use super::{OwnKeys, Request, UPLOAD_CHUNK, UPLOAD_HELD, is_ready};
@@ -44,7 +44,7 @@ pub(super) fn offer(
     Ok(is_ready(channel)?)
 }
 
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 /// The server receives what it lacks of an upload. A disk that fails, or has no room, costs the next session another upload.
 pub(super) fn receive(
     channel: &mut dyn Channel,

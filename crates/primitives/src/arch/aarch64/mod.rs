@@ -6,14 +6,18 @@ mod schedule;
 
 use std::arch::is_aarch64_feature_detected;
 
-use super::table::Kernels;
+use super::table::{Instructions, Kernels};
 
 /// The tables of this machine behind the portable one, each with more instructions than the last.
 pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
     // The multiplications of polynomials come with AES.
     if is_aarch64_feature_detected!("aes") && is_aarch64_feature_detected!("pmull") {
         let with_aes = tables.last().copied().map(one_block::fill);
-        tables.extend(with_aes.map(|last| Kernels { field_dot: gf128::field_dot, ..last }));
+        tables.extend(with_aes.map(|last| Kernels {
+            instructions: Instructions { field_products: "pmull", ..last.instructions },
+            field_dot: gf128::field_dot,
+            ..last
+        }));
     }
     tables
 }

@@ -32,12 +32,13 @@ macro_rules! kernels_of {
         mod $module {
             use crate::Block;
             use crate::arch::generic::{double, encryption, hash, local_code, low_bits, short_hash, siblings};
-            use crate::arch::table::Kernels;
+            use crate::arch::table::{Instructions, Kernels};
             use crate::arch::wide::{CipherKernels, Numbering, RoundKeys};
 
             /// The table with these kernels.
             pub(super) fn fill(last: Kernels) -> Kernels {
                 Kernels {
+                    instructions: Instructions { hashes: $features, ..last.instructions },
                     add_at_siblings,
                     add_by_parents,
                     low_bits,

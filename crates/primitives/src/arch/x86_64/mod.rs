@@ -8,7 +8,7 @@ mod schedule;
 mod shuffles;
 mod transpose;
 
-use super::table::Kernels;
+use super::table::{Instructions, Kernels};
 
 /// The tables of this machine behind the portable one, each with more instructions than the last.
 pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
@@ -17,10 +17,15 @@ pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
     let avx512 = is_x86_feature_detected!("avx512f");
     let groups: [(bool, fn(Kernels) -> Kernels); 6] = [
         (is_x86_feature_detected!("pclmulqdq") && is_x86_feature_detected!("sse4.1"), |last| Kernels {
+            instructions: Instructions { field_products: "pclmulqdq,sse4.1", ..last.instructions },
             field_dot: gf128::field_dot,
             ..last
         }),
-        (is_x86_feature_detected!("avx2"), |last| Kernels { transpose: transpose::transpose_avx2, ..last }),
+        (is_x86_feature_detected!("avx2"), |last| Kernels {
+            instructions: Instructions { transposition: "avx2", ..last.instructions },
+            transpose: transpose::transpose_avx2,
+            ..last
+        }),
         (avx2, one_block::fill),
         (vaes, two_blocks::fill),
         (vaes && avx512, four_blocks::fill),
@@ -29,7 +34,11 @@ pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vbmi")
                 && is_x86_feature_detected!("gfni"),
-            |last| Kernels { transpose: transpose::transpose_wide, ..last },
+            |last| Kernels {
+                instructions: Instructions { transposition: "avx512vbmi,gfni", ..last.instructions },
+                transpose: transpose::transpose_wide,
+                ..last
+            },
         ),
     ];
     for (_, fill) in groups.into_iter().filter(|(available, _)| *available) {
