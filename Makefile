@@ -181,7 +181,7 @@ bench: install ## measure everything on this machine (two hours; more where LANN
 	    --save $(BENCH)/tabula_shaped.json || true
 	test -z "$${LANNER_DATA:-}" || for mode in gazelle falcon cheetah tabula; do \
 	    $(BIN)/python -m bench.accuracy --mode $$mode --data "$$LANNER_DATA" --secure; done > $(BENCH)/accuracy.jsonl
-	$(BIN)/python -m bench.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
+	$(BIN)/python -m bench.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks-data.md --summary docs/benchmarks.md
 	$(BIN)/lanner doctor --calibrate --state-dir $(BENCH)/state
 	$(BIN)/python -m bench estimates --network loopback,lan,wan --state-dir $(BENCH)/state
 
@@ -196,14 +196,14 @@ $(PEERS)/.requirements: tools/peers/requirements.txt
 bench-peers: install $(PEERS)/.requirements ## the same networks in SecretFlow-SPU by turns with ours, into docs/benchmarks.md
 	rm -f $(PEERS)/peers.json
 	-PYTHONPATH=. $(BIN)/python tools/peers/compare.py --python $(PEERS)/venv/bin/python $(if $(PEERS_ONLY),--only $(PEERS_ONLY)) --save $(PEERS)/peers.json
-	$(BIN)/python -m bench.collect --peers $(PEERS)/peers.json --json docs/benchmarks.json --page docs/benchmarks.md
+	$(BIN)/python -m bench.collect --peers $(PEERS)/peers.json --json docs/benchmarks.json --page docs/benchmarks-data.md --summary docs/benchmarks.md
 
 # BEFORE names a checkout of the older build, in which `make install` was run, or `make setup` before there was that.
 bench-against: install ## an older build and this one by turns, into docs/benchmarks.md
 	@test -n "$(BEFORE)" || { echo "make bench-against: name a checkout of the older build, as in 'make bench-against BEFORE=../before'." >&2; exit 1; }
 	mkdir -p $(BENCH)
 	$(BIN)/python tools/against.py --before $(BEFORE) --save $(BENCH)/versions.json
-	$(BIN)/python -m bench.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks.md
+	$(BIN)/python -m bench.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks-data.md --summary docs/benchmarks.md
 
 # ONLY=soak,kill runs these trials, SCALE=0.1 a tenth of each; of the others the page tells the records that are kept. Some want root, and some
 # cargo-fuzz, Miri or a C compiler: a trial that cannot be run here says so, on the page too. FUZZ_TARGETS=plan,graph fuzzes these targets, and

@@ -1,14 +1,14 @@
-"""Puts the parts of a run together and writes the page.
+"""Puts the parts of a run together and writes the pages.
 
 python -m bench.collect [PART...] [--keep] [--elsewhere PART...] [--peers FILE] [--versions FILE]
-    --json FILE.json --page FILE.md
+    --json FILE.json --page FILE.md [--summary FILE.md]
 
 A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``. FILE is
-what tools/peers/compare.py saved, or tools/against.py; the page is docs/benchmarks.md, with docs/benchmarks.json
-beside it. What is not given stays as the JSON document has it already, and so do its ``notes``: sentences that somebody
-wrote into it about figures of an older build, which a run of all parts leaves out. With --keep the rows and lines that
-the parts do not measure stay too, and the notes. The parts of --elsewhere are of another machine: they have a section
-of their own, in place of what it said of that machine.
+what tools/peers/compare.py saved, or tools/against.py; the page is docs/benchmarks-data.md, with docs/benchmarks.json
+beside it, and the summary docs/benchmarks.md. What is not given stays as the JSON document has it already, and so do
+its ``notes``: sentences that somebody wrote into it about figures of an older build, which a run of all parts leaves
+out. With --keep the rows and lines that the parts do not measure stay too, and the notes. The parts of --elsewhere
+are of another machine: they have a section of their own, in place of what it said of that machine.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 
 from bench.page import page
 from bench.peers import merge
+from bench.summary import summary
 
 
 def collect(parts: Sequence[Path]) -> dict[str, Any]:
@@ -85,6 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--versions", type=Path, metavar="FILE")
     parser.add_argument("--json", required=True, type=Path, metavar="FILE")
     parser.add_argument("--page", required=True, type=Path, metavar="FILE")
+    parser.add_argument("--summary", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     kept = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
     document = collect(options.parts) if options.parts or not kept else kept
@@ -104,6 +106,8 @@ def main(arguments: Sequence[str]) -> int:
         document["versions"] = json.loads(options.versions.read_text(encoding="utf-8"))
     options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     options.page.write_text(page(document), encoding="utf-8")
+    if options.summary is not None:
+        options.summary.write_text(summary(document), encoding="utf-8")
     return 1 if failed else 0
 
 

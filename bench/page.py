@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md from the JSON documents of a run: every figure on the page is one of theirs."""
+"""Writes docs/benchmarks-data.md from the JSON documents of a run: every figure on the page is one of theirs."""
 
 from __future__ import annotations
 
@@ -88,19 +88,19 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
     # A document that was written before there were comparisons has none.
     if document.get("peers") is not None:
         yield PEERS
-        yield _described(document["peers"]["machine"], [row["load"] for row in document["peers"]["rows"]], "")
+        yield described(document["peers"]["machine"], [row["load"] for row in document["peers"]["rows"]], "")
         yield _failures(document["peers"]["failures"])
         yield peers_table(document["peers"]["rows"])
     if (versions := document.get("versions")) is not None:
         yield VERSIONS.format(before=versions["before"], now=versions["now"])
-        yield _described(versions["machine"], [row["load"] for row in versions["rows"]], "")
+        yield described(versions["machine"], [row["load"] for row in versions["rows"]], "")
         yield versions_table(versions["rows"])
     yield LIMITS
 
 
 def _elsewhere(document: dict[str, Any]) -> Iterator[str]:
     yield ELSEWHERE
-    yield _described(document["machine"], document["loads"], "")
+    yield described(document["machine"], document["loads"], "")
     yield _commands(document)
     yield _failures(document["failures"])
     for mode in MODES:
@@ -149,10 +149,10 @@ def _lookups(rows: Rows, document: dict[str, Any]) -> Iterator[str]:
 
 
 def _machine(document: dict[str, Any]) -> str:
-    text = _described(document["machine"], document["loads"], ", and the relay of the emulated networks too")
+    text = described(document["machine"], document["loads"], ", and the relay of the emulated networks too")
     origin = (
-        "`make bench` runs everything and writes this page. This one is of these commands, and of the Rust\n"
-        "examples of kernels where their sections follow:"
+        "`make bench` runs everything and writes this page. It is of these commands, and of the Rust examples of\n"
+        "kernels where their sections follow:"
     )
     return f"{text}\n{origin}\n\n{_commands(document)}"
 
@@ -161,7 +161,7 @@ def _commands(document: dict[str, Any]) -> str:
     return "\n".join(f"    {command}" for command in document["commands"]) + "\n"
 
 
-def _described(machine: dict[str, Any], loads: Sequence[float], also: str) -> str:
+def described(machine: dict[str, Any], loads: Sequence[float], also: str) -> str:
     """The machine in words, and whether it was quiet."""
     features, memory = ", ".join(machine["features"]), size_of(machine["memory_bytes"])
     words = [

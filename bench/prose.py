@@ -1,8 +1,10 @@
-"""The words of docs/benchmarks.md. They hold no figure that a run could change."""
+"""The words of docs/benchmarks-data.md. They hold no figure that a run could change."""
 
 from dataclasses import dataclass
 
-INTRODUCTION = """# Benchmarks
+INTRODUCTION = """# All figures
+
+[Benchmarks](benchmarks.md) has the tables that most readers want. This page has every row that was measured.
 
 What private predictions take in time, bytes and rounds, mode by mode, beside what the mode's paper gives for the same
 work: the [GAZELLE paper][JVC18] and its [public code][code], the [FALCON paper][LXDGWWW18] and the [Tabula

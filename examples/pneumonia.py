@@ -4,7 +4,7 @@
 
 NOT FOR CLINICAL USE. Both parties run in this process, and talk over TLS all the same. The doctor learns a label and
 its probability to two digits, and nothing else. The program asserts that each label is the one of the exact fixed-point
-reference, each probability its own, digit for digit, and that most of the ten pictures are told rightly.
+reference, each probability its own, digit for digit, and that most of the ten pictures are classified correctly.
 They are of the test split, where the network is surer of itself than it is right: see models/README.md.
 """
 

@@ -69,7 +69,7 @@ KNOWN_CIRCLES: dict[str, tuple[int, ...]] = {
     "net": (2,),
     "network": (7,),
     "ot": (6,),
-    "plan": (9, 2),
+    "plan": (10, 2),
     "quantize": (2, 2),
     "ring": (16,),
     "session": (2, 2),

@@ -73,6 +73,7 @@ impl Target {
             tls_cert: None,
             tls_key: None,
             client_ca: None,
+            ban_after: None,
             state_dir: state.map(Path::to_owned).unwrap_or_default(),
             max_sessions: MAX_SESSIONS,
             max_material: None,
@@ -81,6 +82,7 @@ impl Target {
             share_weights: None,
             timeout: Some(timeout),
             idle: None,
+            own_clients: true,
             insecure_plaintext: state.is_none(),
             web,
         };

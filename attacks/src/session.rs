@@ -280,7 +280,7 @@ impl Conversation {
             prime: 1_032_193,
             low: -8,
             bits: 5,
-            layers: vec![CheckedLayer { node: "scores".to_owned(), shape, activation: None }],
+            layers: vec![CheckedLayer { node: "scores".to_owned(), summed: None, shape, activation: None }],
             told: Told::Label,
         };
         let scheme = Arc::new(Scheme::new(&network).unwrap());

@@ -105,7 +105,7 @@ impl Client {
         changes.resize(scheme.input_bits(), [0; EQUATIONS]);
         let mut encryptions = encryptions.into_iter();
         let mut layers = Vec::with_capacity(scheme.layers.len());
-        for Stage { linear, behind } in &scheme.layers {
+        for Stage { linear, behind, .. } in &scheme.layers {
             let mut phases = Vec::with_capacity(linear.outputs.len());
             for wanted in &linear.wanted {
                 // S -> C: c1 of an answer
@@ -178,8 +178,9 @@ impl Client {
         let mut checks = Some(checks);
         let mut values = Zeroizing::new(Vec::new());
         let (mut colours, mut outputs) = (Bits::zeros(0), Zeroizing::new(Vec::new()));
-        for (number, (Stage { linear, behind }, prepared)) in scheme.layers.iter().zip(layers).enumerate() {
-            let slots = linear.scatter(&own);
+        for (number, (stage, prepared)) in scheme.layers.iter().zip(layers).enumerate() {
+            let Stage { linear, behind, .. } = stage;
+            let slots = linear.scatter(&stage.read(&scheme.p, &own));
             #[allow(unused_variables, reason = "the place is for tests")]
             for (at, (encryption, slots)) in prepared.encryptions.into_iter().zip(slots.iter()).enumerate() {
                 // C -> S: c0
@@ -318,7 +319,7 @@ impl ClientMaterial {
         let known = read_terms(scheme, 1, reader)?[0];
         let changes = read_terms(scheme, scheme.transfers(), reader)?;
         let mut layers = Vec::with_capacity(scheme.layers.len());
-        for Stage { linear, behind } in &scheme.layers {
+        for Stage { linear, behind, .. } in &scheme.layers {
             let mut encryptions = Vec::with_capacity(linear.inputs.len());
             for _ in 0..linear.inputs.len() {
                 let encryption = PreparedEncryption::decode(&scheme.parameters, reader);

@@ -5,7 +5,7 @@ use lanner_bfv::{NoiseBound, Parameters};
 use lanner_gc::Circuit;
 use lanner_primitives::{Bits, Ring, Share};
 use lanner_ring::{Modulus, RnsBasis};
-use lanner_step::{ProtocolError, Result};
+use lanner_step::{ProtocolError, Result, Windows};
 use lanner_yao::labels_to_ring::LabelsToRing;
 use lanner_yao::{Layer as Circuits, Revealed};
 use zeroize::Zeroizing;
@@ -34,8 +34,33 @@ pub struct Scheme {
 
 /// A linear layer, and the circuits behind it.
 pub(crate) struct Stage {
+    /// The elements whose sums the layer reads, for each of its inputs; none where it reads the elements themselves.
+    summed: Option<Vec<Vec<usize>>>,
+    /// Elements in front of it.
+    elements: usize,
     pub(crate) linear: Linear,
     pub(crate) behind: Behind,
+}
+
+impl Stage {
+    /// What the layer reads of the elements in front of it: each party computes it on its own share.
+    pub(crate) fn read(&self, p: &Modulus, elements: &[u64]) -> Zeroizing<Vec<u64>> {
+        let Some(summed) = &self.summed else { return Zeroizing::new(elements.to_vec()) };
+        let sum = |group: &Vec<usize>| group.iter().fold(0, |sum, element| p.add(sum, elements[*element]));
+        Zeroizing::new(summed.iter().map(sum).collect())
+    }
+
+    /// The transpose of [`Self::read`].
+    pub(crate) fn read_transposed(&self, p: &Modulus, inputs: Zeroizing<Vec<u64>>) -> Zeroizing<Vec<u64>> {
+        let Some(summed) = &self.summed else { return inputs };
+        let mut elements = Zeroizing::new(vec![0; self.elements]);
+        for (group, input) in summed.iter().zip(inputs.iter()) {
+            for element in group {
+                elements[*element] = p.add(elements[*element], *input);
+            }
+        }
+        elements
+    }
 }
 
 /// What is behind a linear layer.
@@ -117,7 +142,7 @@ impl Scheme {
     pub fn new(network: &Network) -> Result<Self> {
         let parameters = network.set.parameters()?;
         let (ring, prime) = (Ring::Prime(network.prime), network.prime);
-        ProtocolError::refuse_if(!(MIN_PRIME..MAX_PRIME).contains(&prime), "a prime of 20 to 23 bits")?;
+        ProtocolError::refuse_if(!(MIN_PRIME..MAX_PRIME).contains(&prime), "a prime of 20 to 25 bits")?;
         let fits = (1..=ring.bits() - 2).contains(&network.bits);
         ProtocolError::refuse_if(!fits, "bits of the input of a hardened network")?;
         let half = prime as i64 / 2;
@@ -131,8 +156,13 @@ impl Scheme {
         for (number, layer) in network.layers.iter().enumerate() {
             let linear = Linear::new(&layer.shape, &parameters, prime)?;
             let [inputs, outputs] = linear.elements();
+            let read = layer.inputs();
             if let Some(elements) = elements {
-                ProtocolError::check_length("inputs of a layer", inputs, elements)?;
+                ProtocolError::check_length("inputs of a layer", read, elements)?;
+            }
+            let summed = layer.summed.as_ref().map(Windows::groups).transpose()?;
+            if let Some(summed) = &summed {
+                ProtocolError::check_length("sums that a layer reads", inputs, summed.len())?;
             }
             let behind = match (&layer.activation, number == last) {
                 (Some(activation), false) => {
@@ -148,7 +178,7 @@ impl Scheme {
                 _ => return Err(ProtocolError::Parameters("an activation behind each layer but the last")),
             };
             elements = Some(behind.instances());
-            layers.push(Stage { linear, behind });
+            layers.push(Stage { summed, elements: read, linear, behind });
         }
         let squared: f64 = layers.iter().map(|stage| stage.linear.squared_norm()).sum();
         let norm_bits = squared.log2() / 2.0 + f64::from(MOST_WEIGHT).log2();
@@ -156,6 +186,12 @@ impl Scheme {
         let ciphertexts: usize = layers.iter().map(|stage| stage.linear.inputs.len()).sum();
         let check_noise = NoiseBound::fresh().multiplied_by_norm(norm_of_masks(ciphertexts, &parameters));
         let check = PhaseModulus::prime(&parameters, prime, PHASE_BITS, check_noise)?;
+        let values: usize = layers.iter().map(|stage| stage.linear.elements()[1]).sum();
+        let fails = honest_failure(prime, ciphertexts * parameters.degree(), values, &parameters);
+        ProtocolError::refuse_if(
+            -fails.log2() < HONEST_BITS,
+            "layers for which honest clients fail their check",
+        )?;
         Ok(Self {
             low: network.low,
             bits: network.bits,
@@ -179,7 +215,7 @@ impl Scheme {
 
     /// Elements of the input.
     pub(crate) fn inputs(&self) -> usize {
-        self.layers[0].linear.elements()[0]
+        self.layers[0].elements
     }
 
     /// Bits of the input.
@@ -216,6 +252,14 @@ impl Scheme {
     pub(crate) fn share(&self, mut elements: Zeroizing<Vec<u64>>) -> Result<Share> {
         Ok(Share::new(self.ring, std::mem::take(&mut elements))?)
     }
+}
+
+/// How likely an honest client fails at most: by noise that a mask makes carry, of so many coefficients, or by roundings of so many outputs and the checks.
+fn honest_failure(prime: u64, coefficients: usize, outputs: usize, parameters: &Parameters) -> f64 {
+    let (p, q) = ((prime as f64).log2(), parameters.log2_modulus(parameters.limbs()));
+    let noise = f64::from(SIDE_BITS) + p + (coefficients as f64).log2() / 2.0 + 2.0 - q;
+    let carries = MASKS as f64 / 12_f64.sqrt() * noise.exp2();
+    carries + (outputs + MASKS) as f64 * (p + ROUNDED_BITS - f64::from(PHASE_BITS)).exp2()
 }
 
 fn norm_of_masks(ciphertexts: usize, parameters: &Parameters) -> f64 {
@@ -263,4 +307,8 @@ pub(crate) const SIDE_BITS: u32 = 70;
 /// The largest norm for which what a client learns by being caught is within the claim.
 const MOST_NORM_BITS: f64 = 33.0;
 const MIN_PRIME: u64 = 1 << 19;
-const MAX_PRIME: u64 = 1 << 23;
+const MAX_PRIME: u64 = 1 << 25;
+/// An honest client fails its check with a probability of 2^-35 at most.
+const HONEST_BITS: f64 = 35.0;
+/// `log2` of a key's products with what a rounding leaves out: 2^8, as the page has it.
+const ROUNDED_BITS: f64 = 8.0;

@@ -140,7 +140,8 @@ impl Server {
             let inputs = &announced[first..first + linear.inputs.len()];
             first += linear.inputs.len();
             // What is known of the input goes into the share, and never into a ciphertext.
-            let mut share = weights.clear(linear, &scheme.basis, &linear.scatter(&own))?;
+            let read = stage.read(&scheme.p, &own);
+            let mut share = weights.clear(linear, &scheme.basis, &linear.scatter(&read))?;
             let mut masks = Zeroizing::new(vec![0; share.len()]);
             let mut sealings = Vec::with_capacity(linear.outputs.len());
             for (ahead, places) in weights.ahead(linear, inputs)?.iter().zip(&linear.outputs) {
@@ -228,7 +229,8 @@ impl Server {
                 for (psi, taken) in psi.iter_mut().zip(taken.iter()) {
                     psi.iter_mut().zip(taken).for_each(|(psi, taken)| *psi = scheme.p.sub(*psi, *taken));
                 }
-                Ok::<_, ProtocolError>(linear.gather(&scheme.p, &psi))
+                let inputs = linear.gather(&scheme.p, &psi);
+                Ok::<_, ProtocolError>(stage.read_transposed(&scheme.p, inputs))
             };
             all.push([of_equation(0)?, of_equation(1)?, of_equation(2)?]);
         }
@@ -238,7 +240,7 @@ impl Server {
     /// Online: answers a prediction, and tells the client what it is told if its check is what it has to be.
     ///
     /// # Errors
-    /// [`ProtocolError::Cheating`] if it is not; [`ProtocolError::Channel`] if the client's messages are not the ones due.
+    /// [`ProtocolError::Cheating`] if it is not; [`ProtocolError::Unchecked`] if the client does not come to it; [`ProtocolError::Channel`] if the client's messages are not the ones due.
     #[allow(clippy::too_many_lines, reason = "a party's messages, in the diagram's order")]
     pub fn online(&self, channel: &mut dyn Channel, material: ServerMaterial) -> Result<()> {
         let scheme = &*self.scheme;
@@ -314,10 +316,10 @@ impl Server {
         }
         // S -> C: seed of beta, once every bit is in
         channel.send(kind::CHECK_FACTORS, factors.as_bytes())?;
-        channel.flush()?;
         // C -> S: hash of D
         let mut theirs = [0; 32];
-        channel.receive_into(kind::CHECK_HASH, &mut theirs)?;
+        let received = channel.flush().and_then(|()| channel.receive_into(kind::CHECK_HASH, &mut theirs));
+        received.map_err(ProtocolError::Unchecked)?;
         if !bool::from(theirs.ct_eq(&hash(salt, &expected))) {
             return Err(ProtocolError::Cheating);
         }

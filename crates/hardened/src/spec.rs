@@ -28,10 +28,20 @@ pub struct Network {
 pub struct Layer {
     /// The network's node that has the weights.
     pub node: String,
+    /// Windows of what is in front, whose sums are the layer's inputs; none where it reads the elements themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summed: Option<Windows>,
     /// The layer's shape.
     pub shape: Convolution,
     /// What turns its outputs into the next one's elements.
     pub activation: Option<Activation>,
+}
+
+impl Layer {
+    /// Elements that it reads.
+    pub(crate) fn inputs(&self) -> usize {
+        self.summed.as_ref().map_or_else(|| self.shape.inputs(), Windows::inputs)
+    }
 }
 
 /// A function of windows of a layer's outputs.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lanner_bfv::function_privacy::Distance;
 use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{CoefficientFactor, KeyChallenge, KeyProof};
 use lanner_coefficient::cheetah;
@@ -9,9 +10,9 @@ use lanner_gc::chunk_lengths;
 use lanner_ot::softspoken;
 use lanner_primitives::{Bits, Block, Ring};
 use lanner_step::{
-    BoxedStep, Built, Client as ClientState, Cost, CotSupply, Inputs, LABEL, Memory, ModelParts, Needs,
-    OfflineCost, ProtocolError, Result, Server as ServerState, Sets, Spec, Step, StepCost, Value, ValueType,
-    WORD, Work, limb,
+    Answers, BoxedStep, Built, Client as ClientState, Cost, CotSupply, Inputs, LABEL, Memory, ModelParts,
+    Needs, OfflineCost, ProtocolError, Result, Server as ServerState, Sets, Spec, Step, StepCost, Value,
+    ValueType, WORD, Windows, Work, limb,
 };
 use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
 use lanner_yao::labels_to_ring::TERMS;
@@ -38,7 +39,7 @@ struct BuiltWhole {
 impl Spec for Whole {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
         let first = self.network.layers.first().ok_or(NO_LAYER)?;
-        ValueType::only(inputs, Ring::Prime(self.network.prime), first.shape.inputs())?;
+        ValueType::only(inputs, Ring::Prime(self.network.prime), first.inputs())?;
         Ok(ValueType::Revealed)
     }
 
@@ -48,11 +49,13 @@ impl Spec for Whole {
             let linear = cheetah::work(&layer.shape);
             let windows = layer.activation.as_ref().map(|activation| activation.windows.work());
             let circuits = windows.unwrap_or_default();
+            let summed = layer.summed.as_ref().map(Windows::work).unwrap_or_default();
             // Every mask multiplies every input ciphertext.
             let masked = linear.ciphertexts.saturating_mul(crate::scheme::MASKS as u64);
             all.products = all.products.saturating_add(linear.products).saturating_add(masked);
             all.ciphertexts = all.ciphertexts.saturating_add(linear.ciphertexts);
-            all.window_elements = all.window_elements.saturating_add(circuits.window_elements);
+            let elements = circuits.window_elements.saturating_add(summed.window_elements);
+            all.window_elements = all.window_elements.saturating_add(elements);
             all.circuit_values = all.circuit_values.max(circuits.circuit_values);
             all.taps = all.taps.saturating_add(circuits.taps);
         }
@@ -67,7 +70,7 @@ impl Spec for Whole {
 
 impl Built for BuiltWhole {
     fn needs(&self) -> Result<Needs> {
-        Ok(Needs { garbling: true, conversation: true, ..Needs::default() })
+        Ok(Needs { own_keys: true, garbling: true, conversation: true, ..Needs::default() })
     }
 
     fn cost(&self, _: &mut CotSupply) -> Result<StepCost> {
@@ -78,11 +81,17 @@ impl Built for BuiltWhole {
         })
     }
 
+    fn answers(&self) -> Result<Answers> {
+        let layers = self.scheme.layers.iter().map(|stage| stage.linear.outputs.len());
+        let ciphertexts = (layers.sum::<usize>() + self.scheme.masks) as u64;
+        Ok(Answers { ciphertexts, each: Distance::NONE })
+    }
+
     fn memory(&self) -> Result<Memory> {
         let scheme = &*self.scheme;
         let half = limb(&scheme.parameters) * scheme.parameters.limbs() as u64;
         let (mut client, mut server, mut model, mut inputs) = (0, 0, 0, 0);
-        for Stage { linear, behind } in &scheme.layers {
+        for Stage { linear, behind, .. } in &scheme.layers {
             let (ciphertexts, answers) = (linear.inputs.len() as u64, linear.outputs.len() as u64);
             let masks = 2 * WORD * linear.wanted.iter().map(Vec::len).sum::<usize>() as u64;
             let tables = behind.circuit().map_or(0, |circuit| circuit.table_bytes(behind.instances()));
@@ -152,7 +161,7 @@ impl Scheme {
             .transfer(softspoken::random_extension_cost(self.transfers()));
         let second = self.check.second_half_len();
         let mut cost = (0..self.masks).fold(asked.server(2 * Block::BYTES), |cost, _| cost.server(second));
-        for Stage { linear, behind } in &self.layers {
+        for Stage { linear, behind, .. } in &self.layers {
             let second = linear.modulus.second_half_len();
             cost = linear.outputs.iter().fold(cost, |cost, _| cost.server(second));
             if let Some(circuit) = behind.circuit() {
@@ -171,7 +180,7 @@ impl Scheme {
         let mut cost = Cost::NONE.client(Bits::byte_len(self.input_bits()));
         let last = self.layers.len() - 1;
         let half = C0::encoded_len(&self.parameters);
-        for (number, Stage { linear, behind }) in self.layers.iter().enumerate() {
+        for (number, Stage { linear, behind, .. }) in self.layers.iter().enumerate() {
             cost = linear.inputs.iter().fold(cost, |cost, _| cost.client(half));
             for wanted in &linear.wanted {
                 cost = cost.server(linear.modulus.c0_len(wanted.len()));
@@ -189,7 +198,7 @@ impl Scheme {
                 }
             }
         }
-        let told = self.layers.last().map_or(0, |Stage { linear, behind }| match behind {
+        let told = self.layers.last().map_or(0, |Stage { linear, behind, .. }| match behind {
             Behind::Scores => packed_len(linear.elements()[1], self.ring.bits()),
             _ => Bits::byte_len(behind.output_bits()),
         });

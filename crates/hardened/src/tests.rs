@@ -124,6 +124,7 @@ impl Model {
         let layers = layers.collect();
         let layer = |(number, (shape, activation)): (usize, &(Convolution, Option<Activation>))| Layer {
             node: format!("layer{number}"),
+            summed: None,
             shape: shape.clone(),
             activation: activation.clone(),
         };
@@ -148,7 +149,7 @@ impl Model {
         Self::new(&shapes, told)
     }
 
-    /// Convolutions, one with strides and one whose pool's windows overlap, and a fully connected layer.
+    /// Convolutions, one with strides and one whose pool's windows overlap, and a fully connected layer that reads sums of windows that overlap.
     fn convolutional() -> Self {
         let first = Convolution {
             in_channels: 2,
@@ -175,18 +176,25 @@ impl Model {
             (
                 second,
                 Some(Activation {
-                    function: Function { relu: false, ..relu(5) },
+                    function: Function { relu: false, ..relu(6) },
                     windows: Windows::each(20),
                 }),
             ),
-            (Convolution::fully_connected(20, 4), None),
+            (Convolution::fully_connected(8, 4), None),
         ];
-        Self::new(&shapes, Told::Scores)
+        let mut model = Self::new(&shapes, Told::Scores);
+        let summed = Windows { channels: 2, image: [2, 5], kernel: [2, 2], strides: [1, 1], pads: [0; 4] };
+        model.network.layers[2].summed = Some(summed);
+        model
     }
 
     fn reference(&self, input: &[i64]) -> Vec<i64> {
         let mut values = input.to_vec();
         for (layer, (weights, bias)) in self.network.layers.iter().zip(&self.layers) {
+            if let Some(summed) = &layer.summed {
+                let groups = summed.groups().unwrap();
+                values = groups.iter().map(|group| group.iter().map(|i| values[*i]).sum()).collect();
+            }
             let mut sums = layer.shape.apply(weights, &values).unwrap();
             sums.iter_mut().zip(bias).for_each(|(sum, bias)| *sum += bias);
             assert!(sums.iter().all(|sum| sum.abs() < 491_458), "{sums:?}");

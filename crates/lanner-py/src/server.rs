@@ -61,6 +61,11 @@ impl NativeServer {
         self.0.fingerprint().map(str::to_owned)
     }
 
+    #[getter]
+    fn outside_term(&self) -> Option<String> {
+        self.0.outside_term().map(str::to_owned)
+    }
+
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         let stats = py.detach(|| self.0.stats());
         json(py, &stats)

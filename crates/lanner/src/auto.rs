@@ -3,7 +3,8 @@
 use lanner_graph::{Graph, equalised};
 use lanner_network::{CompileError, Field, Network, Policy, PublicNetwork, Tensors};
 use lanner_plan::{
-    Choices, Limits, Mode, Plan, PlanError, Prices, Rings, Saturation, TRIED, choose, plan_within, promise,
+    Choices, Limits, Mode, Plan, PlanError, Prices, Rings, Saturation, TRIED, check_sums, choose,
+    plan_within, promise,
 };
 use lanner_quantize::{Calibration, compile, compile_to};
 
@@ -50,6 +51,7 @@ impl Job<'_> {
             tell("planning");
             let (policy, limits) = (self.options.policy()?, self.options.limits.limits());
             let plan = plan_within(network.public(), policy, &self.choices(mode)?, &limits)?;
+            check_sums(&network, &plan)?;
             let plan = self.revealing(plan, &network)?;
             return Ok(Done { network, plan, equalised });
         }

@@ -110,10 +110,10 @@ fn from_store(error: &StoreError) -> Error {
     }
     let fix = match error {
         StoreError::Full { .. } => {
-            "use what is kept, or revoke pairings that nobody needs (lanner pairings)".into()
+            "use the stored material, or revoke pairings that are not needed (lanner pairings)".into()
         }
         StoreError::File { source, .. } if source.kind() == ErrorKindOfDisk::StorageFull => {
-            "free some space; what is kept is not harmed".into()
+            "free some space; the stored material is intact".into()
         }
         #[cfg(not(target_family = "wasm"))]
         StoreError::Index { path, .. } => {
@@ -197,14 +197,26 @@ fn from_channel(error: &ChannelError) -> Error {
         ChannelError::Refused(refusal) => refused(*refusal),
         ChannelError::OtherProcess(error) => (*error).into(),
         ChannelError::Unexpected { .. } | ChannelError::Malformed { .. } => {
-            Error::new(ErrorKind::Peer, format!("the peer sent something else than was due: {error}"))
+            Error::new(ErrorKind::Peer, format!("the peer sent an unexpected message: {error}"))
                 .fix("use the same release on both sides")
         }
+        ChannelError::OwnCertificate(what) => own_certificate(what),
         ChannelError::TimedOut => Error::new(ErrorKind::Transport, error.to_string())
             .fix(format!("try again, or raise {}", Field::TIMEOUT)),
         _ => Error::new(ErrorKind::Transport, error.to_string())
             .fix("check that the server is running and try again"),
     }
+}
+
+/// A server rejects the client's certificate.
+fn own_certificate(what: &str) -> Error {
+    let what = format!("the server does not accept the client's certificate: {what}");
+    Error::new(ErrorKind::Transport, what).fix(format!(
+        "give {} and {} that an authority of the server's {} issued; ask the server's owner for them",
+        Field::CERT,
+        Field::KEY,
+        Field::CLIENT_CA
+    ))
 }
 
 fn refused(refusal: Refusal) -> Error {
@@ -217,15 +229,15 @@ fn refused(refusal: Refusal) -> Error {
         ),
         Refusal::Parameters => ("the server derives other parameters from the model", SAME_RELEASE.into()),
         Refusal::Busy => (
-            "the server is busy: its sessions, or its memory for material, are taken",
+            "the server is busy: all its sessions, or its memory for material, are in use",
             "try again later".into(),
         ),
         Refusal::Size => ("the server refused a message as too large", SAME_RELEASE.into()),
         Refusal::Material => (
-            "the server cannot keep material",
-            format!("predict without, or ask its operator for a larger {}", Field::MAX_STOCK).into(),
+            "the server cannot store material",
+            "predict without `prepare`, or ask its operator: the server's log says whether a disk is full or a limit is reached".into(),
         ),
-        _ => ("the server refused the session", "ask its operator; no reason is given by design".into()),
+        _ => ("the server refused the session", "ask its operator; by design the server sends no reason".into()),
     };
     let kind = if refusal == Refusal::Busy { ErrorKind::Busy } else { ErrorKind::Peer };
     Error::new(kind, what).fix(fix)
@@ -238,6 +250,7 @@ impl From<NetError> for Error {
                 ErrorKind::Misuse
             }
             NetError::Channel(channel) => return from_channel(channel),
+            NetError::OwnCertificate(what) => return own_certificate(what),
             NetError::Plaintext => {
                 let what = "the server does without TLS, and this client asks for it";
                 return Self::new(ErrorKind::Transport, what).fix(format!(
@@ -274,9 +287,7 @@ impl From<NetError> for Error {
                 "ask the server's owner for its fingerprint; do not accept another one".into()
             }
             NetError::Certificate(_) => format!("check {} and the server's name", Field::CA).into(),
-            NetError::ClientCertificate(_) => {
-                format!("give {} and {} that the server's owner issued", Field::CERT, Field::KEY).into()
-            }
+            NetError::Term(_) => "ask its owner to renew it, and check this machine's clock".into(),
             NetError::HandshakeTimedOut { .. } | NetError::HandshakeClosed => {
                 "check that the address is a lanner server's".into()
             }

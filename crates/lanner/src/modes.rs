@@ -4,7 +4,7 @@ use lanner_plan::{Design, MODES, Mode};
 use serde_json::{Value, json};
 
 /// Every mode, in the order in which they are listed: its name, how it can round, whether it takes every network since the client takes part between
-/// its input and the result, whether a request may hold several samples, and whether all that is rescaled is looked up.
+/// its input and the result, whether it checks what clients do, whether a request may hold several samples, and whether all that is rescaled is looked up.
 #[must_use]
 pub fn modes() -> Value {
     let entry = |mode: Mode| {
@@ -12,7 +12,8 @@ pub fn modes() -> Value {
         json!({
             "name": name,
             "roundings": roundings(|mode| mode.name() == name),
-            "interactive": design.is_interactive(),
+            "interactive": design.takes_any(),
+            "checked": design.checks_clients(),
             "packing": design.most_samples > 1,
             "lookups": design.looks_up(),
         })

@@ -304,6 +304,7 @@ impl CompileOptions {
         let (design, kept_bits) = (mode.design(), self.kept_bits);
         let options = match design.rings {
             Rings::Primes => QuantizationOptions::default(),
+            Rings::OnePrime => QuantizationOptions::one_prime(),
             Rings::PowersOfTwo => {
                 let narrow = design.looks_up();
                 // A number of bits that lookups keep leaves no room for proofs.
@@ -326,7 +327,8 @@ impl CompileOptions {
         let widens = self.inputs.iter().all(|input| input.embeddings.is_none());
         let output_unit =
             self.digits.filter(|_| self.output == "value").map(|digits| 0.1_f64.powi(digits as i32));
-        let (proves, saturates) = (self.proved_ranges, options.saturates || self.proved_ranges);
+        let (proves, saturates) =
+            (options.proves || self.proved_ranges, options.saturates || self.proved_ranges);
         Ok(QuantizationOptions {
             input_range,
             widens,

@@ -59,6 +59,14 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         report["leakage"]["saturation"] = json!(SATURATION);
     }
     let mode = manifest.plan.mode;
+    if mode.design().checks_clients() {
+        report["leakage"]["server"] = json!(
+            "that a prediction was made, and when, and whether it was served; nothing of the input or the result"
+        );
+        report["leakage"]["cheating"] = json!(CHEATING);
+        report["leakage"]["assumed"] = json!(ASSUMED);
+        report["leakage"]["not_protected"] = json!(NOT_CHECKED);
+    }
     if let Some(rounding) = mode.inexact() {
         report["rounding"] = json!(rounding.said);
         report["leakage"]["rounding"] = json!(rounding.leak);
@@ -67,6 +75,18 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     }
     Ok(report)
 }
+
+/// What a client that deviates gets where it is checked, for people.
+const CHEATING: &str = "a client may send whatever it likes: it gets the result of one input in the accepted range, or nothing; a forged prediction passes its \
+                        check with probability 2^-59 at most, and whether a check fails depends on the weights by at most 2^-40 for each time that the \
+                        client fails one";
+
+/// What that rests on, for people.
+const ASSUMED: &str = "ring-LWE (degree 8192, a modulus of 150 bits), AES as an ideal cipher, SHA-256 as a random oracle, computational Diffie-Hellman; the \
+                       protocol and its proof are the project's own, and nobody outside it has reviewed them";
+
+/// What no check helps against, for people.
+const NOT_CHECKED: &str = "against a client that asks many questions to imitate the model; against a server that deviates from the protocol";
 
 /// What the bit of saturation tells a client, for people.
 const SATURATION: &str = "the bit is a threshold of hidden values: a client that asks about many inputs of its choice finds out where the first activation reaches \
@@ -167,12 +187,12 @@ fn ciphertexts(account: &Account) -> String {
     let [each, all] = [account.ciphertext_bits(), account.session_bits()].map(tenths);
     if all.is_infinite() {
         return format!(
-            "{count} a prediction, masked uniformly: none depends on the weights but by the result"
+            "{count} for each prediction, masked uniformly: they reveal nothing of the weights beyond the result"
         );
     }
     format!(
-        "within a statistical distance of 2^-{each} each of what does not depend on the weights but by the result; {count} a prediction, so \
-         2^-{all} over 2^20 predictions"
+        "{count} for each prediction, each within a statistical distance of 2^-{each} of one that reveals nothing of the weights beyond the \
+         result; 2^-{all} over 2^20 predictions"
     )
 }
 
@@ -198,14 +218,14 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
     let saturation = if manifest.plan.saturation.is_empty() {
         ""
     } else {
-        ", and, as its owner asked, whether any activation reached an upper bound of the compiler's own (one bit for each input), and which upper \
+        ", and, as its owner chose, whether any activation reached an upper bound of the compiler's own (one bit for each input), and which upper \
          bounds are the compiler's own"
     };
     json!({
         "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}{saturation}", numbers(manifest)),
         "ciphertexts": ciphertexts(account),
-        "server": "that a prediction was made, and when; nothing of the input or the result",
-        "not_protected": "against a client that deviates from the protocol, or that asks many questions to imitate the model",
+        "server": "that a prediction was made, and when; nothing about the input or the result",
+        "not_protected": "a client that deviates from the protocol can learn the weights, and one that asks many questions can imitate the model",
     })
 }
 
@@ -245,15 +265,15 @@ fn numbers(manifest: &Manifest) -> String {
         (network.output_scale().is_some(), scores),
         (
             has(|op| matches!(op, FixedOp::Add { .. } | FixedOp::Scale { .. })),
-            "the factors of sums and joins (ratios of rounded scales)",
+            "the ratios of scales at sums and joins (of rounded scales)",
         ),
         (
             has(|op| matches!(op, FixedOp::Narrow)),
-            "the ranges of what is looked up (those of the calibration samples, to a doubling)",
+            "the ranges of looked-up values (those of the calibration samples, to a power of two)",
         ),
         (
             has(|op| matches!(op, FixedOp::Bias { .. })),
-            "the bits of terms behind no layer (in units of rounded scales)",
+            "the number of bits of constants that are added outside of layers",
         ),
         (
             has(|op| matches!(op, FixedOp::Clip { .. })),

@@ -1,6 +1,7 @@
 //! The model owner's side: serves models to many clients at once.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use lanner_session::quarter_of_memory;
 use lanner_session::server_loop::{
     self, ComputedStep, Entry, Journal, Security, ServerOptions, Snapshot, Web,
 };
-use lanner_session::serving::{Patience, Service};
+use lanner_session::serving::{Bans, Patience, Service};
 use lanner_step::Party;
 use lanner_store::{Held, Limits as StockLimits, SharedWeights, Stock, Uploads};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,9 @@ pub struct ServerConfig {
     pub tls_key: Option<PathBuf>,
     /// Authorities whose certificates clients must show.
     pub client_ca: Option<PathBuf>,
+    /// After how many failed checks, which no honest client fails, a client's certificate is banned, for models of mode `hardened`; 1 where it is left out.
+    #[serde(default)]
+    pub ban_after: Option<NonZeroU32>,
     /// Where the self-signed key is kept.
     pub state_dir: PathBuf,
     /// Sessions at once.
@@ -59,6 +63,9 @@ pub struct ServerConfig {
     /// A directory in which servers of this machine keep encoded weights once for all of them; none for a server that keeps its own.
     #[serde(default)]
     pub share_weights: Option<PathBuf>,
+    /// Whether all clients are the server's own owner, as where one program is both parties: then none of them has to be known again.
+    #[serde(default)]
+    pub own_clients: bool,
     /// No TLS: both sides must say so.
     #[serde(default)]
     pub insecure_plaintext: bool,
@@ -97,6 +104,7 @@ impl ServerConfig {
             tls_cert: None,
             tls_key: None,
             client_ca: None,
+            ban_after: None,
             state_dir: state_dir.into(),
             max_sessions: 16,
             max_material: None,
@@ -105,6 +113,7 @@ impl ServerConfig {
             timeout: None,
             share_weights: None,
             idle: None,
+            own_clients: false,
             insecure_plaintext: true,
             web: None,
         }
@@ -129,6 +138,7 @@ pub struct Server {
     service: Arc<Service>,
     max_material: u64,
     fingerprint: Option<String>,
+    outside_term: Option<String>,
     page: Vec<PageFile>,
     state: Mutex<State>,
     mark: Mark,
@@ -152,11 +162,15 @@ impl Server {
     /// more than all sessions may keep.
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
-        let (security, fingerprint) = secure(&config)?;
+        let (security, shown) = secure(&config)?;
+        let Shown { fingerprint, outside_term } = shown;
+        check_clients(&models, &config)?;
         let weights = config.share_weights.as_ref().map(SharedWeights::open).transpose()?;
         let models =
             models.into_iter().map(|model| served(model, weights.as_ref())).collect::<Result<_>>()?;
         let service = Service::new(models, patience(&config)?, stock(&config), uploads(&config));
+        let service =
+            service.with_bans(Bans::new(&config.state_dir, config.ban_after.unwrap_or(NonZeroU32::MIN)));
         let (address, max_material) = (config.listen.clone(), max_material(&service, config.max_material)?);
         let state = State {
             address,
@@ -166,7 +180,8 @@ impl Server {
             journal: Arc::default(),
         };
         let (service, state, mark) = (Arc::new(service), Mutex::new(state), Mark::here());
-        Ok(Self { config, security, service, max_material, fingerprint, page: Vec::new(), state, mark })
+        let page = Vec::new();
+        Ok(Self { config, security, service, max_material, fingerprint, outside_term, page, state, mark })
     }
 
     /// Has browsers get these files, where they may connect.
@@ -264,6 +279,12 @@ impl Server {
         self.fingerprint.as_deref()
     }
 
+    /// Why the certificate's term does not hold now, as in "it expired on 2021-02-01"; none if it holds, or in plaintext.
+    #[must_use]
+    pub fn outside_term(&self) -> Option<&str> {
+        self.outside_term.as_deref()
+    }
+
     /// Counts since the start; of a server that was stopped, with what it served while it stopped.
     #[must_use]
     pub fn stats(&self) -> Snapshot {
@@ -314,14 +335,36 @@ fn uploads(config: &ServerConfig) -> Uploads {
     uploads(config.max_keys.unwrap_or_else(|| (room() / 4).min(USUAL_UPLOADS)))
 }
 
-/// The certificate to show, and the fingerprint that clients pin.
-fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
+/// Checks that clients are known again where they may be any: what one learns by being caught is little, and it must not come back as somebody else.
+fn check_clients(models: &[(String, Arc<Model>)], config: &ServerConfig) -> Result<()> {
+    let is_checked =
+        |(_, model): &&(String, Arc<Model>)| model.manifest().plan.mode.design().checks_clients();
+    match models.iter().find(is_checked) {
+        Some((name, _)) if config.client_ca.is_none() && !config.own_clients => {
+            let what = format!(
+                "model {name} is served to clients that show a certificate, so that one that cheats is known again"
+            );
+            Err(Error::new(ErrorKind::Misuse, what).fix(format!("give {}", Field::CLIENT_CA)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What there is to say of the certificate; nothing in plaintext.
+#[derive(Default)]
+struct Shown {
+    fingerprint: Option<String>,
+    outside_term: Option<String>,
+}
+
+/// The certificate to show, and what there is to say of it.
+fn secure(config: &ServerConfig) -> Result<(Security, Shown)> {
     if config.insecure_plaintext {
         if config.tls_cert.is_some() || config.tls_key.is_some() || config.client_ca.is_some() {
             let error = Error::new(ErrorKind::Misuse, "certificates mean nothing without TLS");
             return Err(error.fix(format!("leave {} or the certificates out", Field::INSECURE_PLAINTEXT)));
         }
-        return Ok((Security::InsecurePlaintext, None));
+        return Ok((Security::InsecurePlaintext, Shown::default()));
     }
     let identity = match (&config.tls_cert, &config.tls_key) {
         (Some(cert), Some(key)) => Identity::from_files(cert, key)?,
@@ -331,9 +374,12 @@ fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
             return Err(error.fix(format!("give {} and {}", Field::TLS_CERT, Field::TLS_KEY)));
         }
     };
-    let fingerprint = identity.fingerprint().to_string();
+    let shown = Shown {
+        fingerprint: Some(identity.fingerprint().to_string()),
+        outside_term: identity.outside_term(),
+    };
     let tls = ServerTls::new(identity, config.client_ca.as_deref())?;
-    Ok((Security::Tls(tls), Some(fingerprint)))
+    Ok((Security::Tls(tls), shown))
 }
 
 /// How long a client may be silent.

@@ -1,6 +1,8 @@
 //! Every integration test of this crate, in one binary.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+#[cfg(unix)]
+mod banned;
 mod equalised;
 #[cfg(unix)]
 mod forked;

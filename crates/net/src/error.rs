@@ -91,9 +91,12 @@ pub enum NetError {
     /// The peer's certificate is not accepted.
     #[error("the peer's certificate is not accepted: {0}")]
     Certificate(String),
-    /// The server demands a client certificate that was not given or not accepted.
-    #[error("the server does not accept the client's certificate: {0}")]
-    ClientCertificate(String),
+    /// The term of the peer's certificate is over, or has not begun.
+    #[error("the peer's certificate is not accepted: {0}")]
+    Term(String),
+    /// The peer does not accept the certificate of this side, or requires one that was not given.
+    #[error("the peer does not accept this side's certificate: {0}")]
+    OwnCertificate(String),
     /// The TLS handshake failed otherwise.
     #[error("TLS: {0}")]
     Tls(String),

@@ -306,6 +306,7 @@ fn decrypt(connection: &mut Connection, socket: &mut Socket) -> Result<(), NetEr
 fn transport(error: NetError) -> ChannelError {
     match error {
         NetError::Channel(error) => error,
+        NetError::OwnCertificate(what) => ChannelError::OwnCertificate(what),
         error => ChannelError::Transport(error.to_string()),
     }
 }

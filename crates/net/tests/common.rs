@@ -9,7 +9,7 @@ use lanner_net::{
     Address, ClientTls, Identity, Limits, Listener, NetError, ServerTls, StateDirectory, TcpChannel, Trust,
 };
 use lanner_wire::Kind;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
 pub const PING: Kind = Kind(7);
@@ -101,8 +101,19 @@ impl Authority {
     }
 
     pub fn issue(&self, name: &str) -> Identity {
+        self.issue_as(name, &CertificateParams::new(vec![name.to_owned()]).unwrap())
+    }
+
+    /// A certificate of this term, from the one day to the other.
+    pub fn issue_within(&self, name: &str, from: (i32, u8, u8), to: (i32, u8, u8)) -> Identity {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.not_before = date_time_ymd(from.0, from.1, from.2);
+        params.not_after = date_time_ymd(to.0, to.1, to.2);
+        self.issue_as(name, &params)
+    }
+
+    fn issue_as(&self, name: &str, params: &CertificateParams) -> Identity {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let path = |what: &str| self.directory.path().join(format!("{name}.{what}"));
         std::fs::write(path("crt"), certificate.pem()).unwrap();

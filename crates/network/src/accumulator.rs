@@ -118,6 +118,17 @@ impl Accumulator {
         smaller - rounding_constant(shift) as i128 - 1
     }
 
+    /// As [`Self::limit`] where a party commits its share bit by bit, in either of two ways where the share is below 2^b - p: modulo a prime, |x| < 2p - 3 * 2^(b-1) - 2^(shift-1),
+    /// so that circuits read both alike. Negative when nothing fits.
+    #[must_use]
+    pub const fn limit_committed(self, shift: u32) -> i128 {
+        if self.is_power_of_two() {
+            return self.limit(shift);
+        }
+        let half = 1_i128 << (self.bits - 1);
+        2 * self.modulus as i128 - 3 * half - rounding_constant(shift) as i128 - 1
+    }
+
     /// The largest absolute value that the ends of a function's domain may have: modulo 2^l a quarter of it, from which values within the limit are less than
     /// half of the ring away.
     #[must_use]

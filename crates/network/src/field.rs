@@ -13,6 +13,7 @@ impl Field {
     pub const ALLOW_IMPRECISE: Self = Self("allow_imprecise");
     pub const CA: Self = Self("ca");
     pub const CERT: Self = Self("cert");
+    pub const CLIENT_CA: Self = Self("client_ca");
     pub const INPUT_RANGE: Self = Self("input_range");
     pub const PROXY: Self = Self("proxy");
     pub const INSECURE_PLAINTEXT: Self = Self("insecure_plaintext");

@@ -9,7 +9,7 @@ use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wid
 use crate::movement::{Sources, gather};
 use crate::network::{FixedNode, FixedOp, FunctionFit, LinearWeights, Network, machine_bounds, sum_bound};
 use crate::shape::{area, image};
-use crate::stages::Stage;
+use crate::stage::Stage;
 use crate::{CompileError, InputError, product};
 
 /// Runs a compiled network on integers.

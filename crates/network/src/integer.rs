@@ -4,7 +4,7 @@ use std::ops::{Add, Mul};
 
 use crate::accumulator::{Accumulator, rounding_constant};
 use crate::elementwise::FixedElementwise;
-use crate::product::Matrices;
+use crate::matrices::Matrices;
 
 /// An integer of a machine's size, which holds every value and every partial sum of the networks that run on it.
 pub trait Integer: Copy + Default + Ord + Add<Output = Self> + Mul<Output = Self> + From<i64> {
@@ -90,7 +90,9 @@ impl Integer for i128 {
     }
 
     fn eval_each(op: &dyn FixedElementwise, x: &mut [Self]) {
-        x.iter_mut().for_each(|x| *x = op.eval(*x));
+        for x in x {
+            *x = op.eval(*x);
+        }
     }
 
     fn rescale(self, shift: u32) -> Self {
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_to_the_nearest_integer() {
-        assert_eq!(LAST_DIGITS, 1.5 * 52_f64.exp2());
+        assert_eq!(LAST_DIGITS.to_bits(), (1.5 * 52_f64.exp2()).to_bits());
         let whole = [0, 1, 2, 12_345, 999_999_937, 1 << 40, (1 << 50) + 1, MOST_NEAREST - 1, MOST_NEAREST];
         let off = [0.0, 0.25, 0.5, 0.75, 1.5, 2.5, 1e-300];
         let beside = off.iter().map(|off| off + 7.0).chain(whole.map(|x| x as f64)).chain(off);

@@ -6,6 +6,7 @@ mod chosen;
 mod forms;
 mod function;
 mod guards;
+mod hardened;
 mod lookup;
 mod matrices;
 mod result;
@@ -32,6 +33,7 @@ use lanner_yao as yao;
 use self::by_transfers::ByTransfers;
 pub use self::function::polynomials;
 use self::guards::{DROPPED, Guards};
+pub use self::hardened::check_sums;
 use self::result::{first_bytes, only_choices_take_transfers};
 use self::saturation::UpperBound;
 use crate::built::layer as layer_of;
@@ -87,6 +89,9 @@ pub(crate) fn build_within(
         return spectral::plan(network, policy, samples, limits);
     };
     refuse_products(network)?;
+    if rules.layer == mode::Layer::Checked {
+        return hardened::plan(network, policy, choices, &bounds, limits);
+    }
     let [narrow, wide] = gazelle::SETS;
     let asked = Asked { network, policy, choices, rules, bounds: &bounds, limits };
     match plan_with(&asked, narrow) {
@@ -444,7 +449,7 @@ impl<'n> Planner<'n> {
         match rule {
             mode::Layer::Coefficients => return Ok(self.coefficient_layer(index, shape)?.into()),
             mode::Layer::Ahead => return Ok(delphi::Linear(self.coefficient_layer(index, shape)?).into()),
-            mode::Layer::Rotations | mode::Layer::Frequencies => {}
+            mode::Layer::Rotations | mode::Layer::Frequencies | mode::Layer::Checked => {}
         }
         let prime = prime(node)?;
         if let Some(choice) = in_frequencies(rule, &shape, prime, &self.sets) {

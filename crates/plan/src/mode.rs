@@ -7,6 +7,7 @@ mod cheetah;
 mod design;
 mod falcon;
 mod gazelle;
+mod hardened;
 mod kind;
 mod spectral;
 mod tabula;
@@ -32,12 +33,14 @@ pub enum Mode {
     Tabula(lanner_tabula::Rounding),
     /// Falcon spectral: the server computes a network of sums and products on ciphertexts, modulo some primes.
     Spectral,
+    /// Hardened: layers modulo one prime and garbled circuits, for clients that may deviate.
+    Hardened,
     /// The planner's choice: each node follows one of the [`NodeDesign`]s over powers of two, all exact.
     Auto,
 }
 
 /// Every mode, in the order in which they are listed, and beside each the way of rounding that is not exact.
-pub const MODES: [Mode; 8] = [
+pub const MODES: [Mode; 9] = [
     Mode::Gazelle,
     Mode::Falcon,
     Mode::Cheetah(Rounding::Exact),
@@ -46,6 +49,7 @@ pub const MODES: [Mode; 8] = [
     Mode::Tabula(lanner_tabula::Rounding::Stochastic),
     Mode::Auto,
     Mode::Spectral,
+    Mode::Hardened,
 ];
 
 /// The modes in whose rings mode `auto` tries networks: first those of powers of two, which mixtures have, and of them the one that takes any network.
@@ -67,6 +71,7 @@ impl Mode {
             Self::Cheetah(_) => &cheetah::DESIGN,
             Self::Tabula(_) => &tabula::DESIGN,
             Self::Spectral => &spectral::DESIGN,
+            Self::Hardened => &hardened::DESIGN,
             Self::Auto => &auto::DESIGN,
         }
     }

@@ -1,6 +1,7 @@
 //! The one list of all protocols.
 
 use lanner_coefficient::{cheetah, delphi, matrices};
+use lanner_hardened as hardened;
 use lanner_local::{self as local, reshare, shortfall};
 use lanner_packed::{falcon, gazelle, square};
 use lanner_spectral as spectral;
@@ -196,5 +197,9 @@ protocols! {
         SpectralSquare(spectral::Square) "spectral.square",
         /// The server sends the encrypted result to the client.
         SpectralReveal(spectral::Reveal) "spectral.reveal",
+    }
+    "one check of all that a client does, before it is told anything" => {
+        /// A whole network, whose client is checked.
+        Hardened(hardened::Whole) "hardened.network",
     }
 }

@@ -221,7 +221,7 @@ impl Units {
             middle.map_or(0, |middle| (middle / step(exponent)).round_ties_even() as i64)
         });
         let (centres, most) = (centres.collect(), exponents.iter().copied().max()?);
-        Some(Self { bits, centres, exponents, most })
+        Some(Self { bits, exponents, most, centres })
     }
 
     /// By how many bits more than the units were chosen for a range of so many steps is told.

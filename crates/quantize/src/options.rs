@@ -38,6 +38,8 @@ pub struct QuantizationOptions {
     pub saturates: bool,
     /// Whether nothing but that will do: what no ring has room to prove is refused.
     pub proves: bool,
+    /// Whether clients commit values bit by bit: inputs are accepted in a power of two of integers, and sums keep away from where a share has two representatives.
+    pub commits: bool,
     /// What a unit of the output is to be at most, if sums that the output is made of are to be rounded to it.
     pub output_unit: Option<f64>,
 }
@@ -61,6 +63,7 @@ impl Default for QuantizationOptions {
             kept_bits: None,
             saturates: true,
             proves: false,
+            commits: false,
             output_unit: None,
         }
     }
@@ -84,6 +87,13 @@ impl QuantizationOptions {
     /// Whether all rings offered are modulo powers of two.
     pub(crate) fn has_powers_of_two(&self) -> bool {
         self.accumulators.iter().all(|ring| ring.is_power_of_two())
+    }
+
+    /// As the default, but with all values in one ring modulo a prime, in which every sum is proved to fit, for clients that commit them.
+    #[must_use]
+    pub fn one_prime() -> Self {
+        let accumulators = Accumulator::PRIMES.into_iter().filter(|ring| ring.bits() == 25).collect();
+        Self { accumulators, squares_of_sums: false, proves: true, commits: true, ..Self::default() }
     }
 
     /// As the default, but without rescales, over products of primes: for networks of sums and products that are computed on ciphertexts.

@@ -125,7 +125,9 @@ impl Tracer for OwnCores {
         let mut stages = executor.stages(MOST_KEPT / samples.len().max(1));
         stages.retain(|nodes| *nodes > begin);
         let mut before = std::mem::take(&mut earlier.runs);
-        before.iter_mut().for_each(|(_, stages)| stages.retain(|stage| stage.nodes() <= begin));
+        for (_, stages) in &mut before {
+            stages.retain(|stage| stage.nodes() <= begin);
+        }
         let numbered: Vec<_> = samples.iter().enumerate().collect();
         let runs = cores::map(&numbered, |(place, (number, sample))| {
             let before = before.get(*place).filter(|_| begin > 0);

@@ -21,7 +21,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lanner_net::web::{Door, Visitor};
-use lanner_net::{AbortHandle, Limits, Listener, NetError, ServerTls, TcpChannel, Transport};
+use lanner_net::{AbortHandle, Fingerprint, Limits, Listener, NetError, ServerTls, TcpChannel, Transport};
 use lanner_process::Mark;
 use lanner_wire::{Channel, Kind, Refusal, Traffic};
 use tracing::{debug, info, info_span, warn};
@@ -45,7 +45,7 @@ pub trait Handler: Send + Sync + 'static {
     ///
     /// # Errors
     /// Whatever ends it early: it is logged, and the client hears that it was refused, without a reason. It hears that the server is
-    /// busy if the error is [`Exhausted`].
+    /// busy if the error is [`Exhausted`], and nothing at all if it cheated.
     fn serve(
         &self,
         channel: &mut dyn Transport,
@@ -59,6 +59,8 @@ pub struct SessionInfo {
     pub number: u64,
     /// Where the client connects from.
     pub peer: SocketAddr,
+    /// The certificate that it shows, if it does.
+    pub certificate: Option<Fingerprint>,
     metrics: Arc<Metrics>,
     material: Arc<Budget>,
     slot: Slot,
@@ -69,10 +71,11 @@ pub struct SessionInfo {
 }
 
 impl SessionInfo {
-    fn new(shared: &Shared, peer: SocketAddr, slot: Slot) -> Self {
+    fn new(shared: &Shared, peer: SocketAddr, certificate: Option<Fingerprint>, slot: Slot) -> Self {
         Self {
             number: slot.number(),
             peer,
+            certificate,
             metrics: Arc::clone(&shared.metrics),
             material: Arc::clone(&shared.material),
             slot,
@@ -143,6 +146,7 @@ impl SessionInfo {
     /// What became of the session, which is over.
     fn entry(&self, end: End, traffic: Traffic) -> Entry {
         let mut entry = Entry::new(self.number, self.peer, end).lasted(self.elapsed(), traffic);
+        entry.certificate = self.certificate.map(|certificate| certificate.to_string());
         entry.model = self.model.get().cloned();
         entry.predictions = self.predictions.load(Ordering::Relaxed);
         entry.runs = std::mem::take(&mut self.runs.lock().unwrap_or_else(PoisonError::into_inner));
@@ -404,16 +408,17 @@ fn admit(shared: &Shared, from: Entrance, stream: TcpStream, peer: SocketAddr, s
         info!(%peer, "busy");
         return refuse(&mut channel, Refusal::Busy);
     }
-    let session = SessionInfo::new(shared, peer, slot);
+    let session = SessionInfo::new(shared, peer, channel.peer_certificate(), slot);
     shared.metrics.count_session();
     let (end, farewell) = run(shared, &mut channel, &session);
     // A client that lingers holds up nobody's session.
     session.slot.leave();
     shared.journal.add(session.entry(end, channel.traffic()));
     match farewell {
-        Some(refusal) => refuse(&mut channel, refusal),
+        Farewell::Refusal(refusal) => refuse(&mut channel, refusal),
         // That the client left first is no failure.
-        None => drop(channel.close(CLOSE_PATIENCE)),
+        Farewell::Close => drop(channel.close(CLOSE_PATIENCE)),
+        Farewell::Silence => {}
     }
     let traffic = channel.traffic();
     shared.metrics.count_traffic(traffic);
@@ -443,35 +448,50 @@ fn secured(shared: &Shared, from: Entrance, stream: TcpStream) -> Result<Option<
     channel.map(Some)
 }
 
-/// Runs the handler; whatever it does stays within its session. Returns how it ended, and what the client is to hear of it, where it has
-/// neither what it came for nor heard already why not.
-fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> (End, Option<Refusal>) {
+/// What a client hears at the end of its session.
+enum Farewell {
+    /// That it is refused.
+    Refusal(Refusal),
+    /// No more than the end: it has what it came for, or heard already why not.
+    Close,
+    /// Not even that: it failed a check that no honest client fails, and the connection is gone.
+    Silence,
+}
+
+/// Runs the handler; whatever it does stays within its session. Returns how it ended, and what the client is to hear of it.
+fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> (End, Farewell) {
     let peer = &session.peer;
     info!(%peer, "session");
     let failed = match catch_unwind(AssertUnwindSafe(|| shared.handler.serve(channel, session))) {
-        Ok(Ok(())) => return (End::done(), None),
+        Ok(Ok(())) => return (End::done(), Farewell::Close),
         // A session that was cut while it waited has lost nothing.
-        Ok(Err(error)) if session.is_stopping() => {
+        Ok(Err(error)) if session.is_stopping() && Cause::of_session(&*error) != Cause::Cheating => {
             info!(%peer, %error, "session ended by the stop");
             let end = End { ending: Ending::Stopped, cause: None, reason: error.to_string() };
-            return (end, Some(Refusal::Refused));
+            return (end, Farewell::Refusal(Refusal::Refused));
         }
         Ok(Err(error)) if error.is::<Exhausted>() => {
             shared.metrics.count_refused();
             info!(%peer, %error, "busy");
             let end = End::because(Ending::Busy, Cause::of_session(&*error), error.to_string());
-            return (end, Some(Refusal::Busy));
+            return (end, Farewell::Refusal(Refusal::Busy));
         }
         Ok(Err(error)) => {
             warn!(%peer, %error, "session failed");
-            let is_told = error.downcast_ref().is_some_and(HandshakeError::is_told);
-            let end = End::because(Ending::Failed, Cause::of_session(&*error), error.to_string());
-            (end, (!is_told).then_some(Refusal::Refused))
+            let cause = Cause::of_session(&*error);
+            let farewell = if error.downcast_ref().is_some_and(HandshakeError::is_told) {
+                Farewell::Close
+            } else if cause == Cause::Cheating {
+                Farewell::Silence
+            } else {
+                Farewell::Refusal(Refusal::Refused)
+            };
+            (End::because(Ending::Failed, cause, error.to_string()), farewell)
         }
         Err(_) => {
             warn!(%peer, "session panicked");
             let end = End::because(Ending::Failed, Cause::Panic, "the session panicked");
-            (end, Some(Refusal::Refused))
+            (end, Farewell::Refusal(Refusal::Refused))
         }
     };
     shared.metrics.count_failure();

@@ -39,6 +39,10 @@ const CHEATS: [Cheat; 4] = [
     Cheat { kind: Kind(0x16), number: 0, byte: 40 },
 ];
 
+/// Of mode hardened: an opening of the key's commitments, bits of the last layer's outputs. The mode's own tests have the others.
+const COMPUTED: [Cheat; 2] =
+    [Cheat { kind: Kind(0x93), number: 0, byte: 100 }, Cheat { kind: Kind(0x52), number: 1, byte: 1 }];
+
 /// A sum of nodes of a silent tree, and the sum of its leaves' tags.
 const SILENT: [Cheat; 2] = [
     Cheat { kind: Kind(0x18), number: 0, byte: 8 * 16 },
@@ -163,8 +167,10 @@ fn honest(service: &mut Responder, channel: &mut Cheating) {
 fn a_server_keeps_nothing_that_it_made_with_a_client_that_cheats() {
     let gazelle = World::new(Mode::Gazelle, &QuantizationOptions::default());
     let cheetah = World::new(Mode::Cheetah(Rounding::Exact), &QuantizationOptions::powers_of_two());
+    let hardened = World::new(Mode::Hardened, &crate::hardened::options());
     let cheats =
         CHEATS.map(|cheat| (&gazelle, cheat)).into_iter().chain(SILENT.map(|cheat| (&cheetah, cheat)));
+    let cheats = cheats.chain(COMPUTED.map(|cheat| (&hardened, cheat)));
     for (number, (world, cheat)) in cheats.enumerate() {
         let number = 2 * number as u8 + 1;
         world.session(number, honest, |requester, channel| drop(requester.keep(channel).unwrap()));

@@ -38,6 +38,7 @@ pub(crate) fn tensors(shapes: &[(&str, &[usize])]) -> Tensors {
 pub(crate) fn in_rings_of(mode: Mode) -> QuantizationOptions {
     match mode.design().rings {
         Rings::Primes => QuantizationOptions::default(),
+        Rings::OnePrime => QuantizationOptions::one_prime(),
         Rings::PowersOfTwo => QuantizationOptions::powers_of_two(),
         Rings::Products => QuantizationOptions::without_rescales(),
     }

@@ -19,8 +19,12 @@ const SHAPES: [(&str, &[usize]); 4] = [("w1", &[2, 1, 3, 3]), ("b1", &[2]), ("w2
 
 /// The first bytes of both directions' digests.
 fn digest(mode: Mode, options: &QuantizationOptions) -> String {
+    digest_of(mode, options, Policy::Probability { digits: 2 })
+}
+
+fn digest_of(mode: Mode, options: &QuantizationOptions, policy: Policy) -> String {
     let (network, samples) = network(JSON, &SHAPES, 36, options);
-    let plan = plan(network.public(), Policy::Probability { digits: 2 }, mode).unwrap();
+    let plan = plan(network.public(), policy, mode).unwrap();
     let input = network.public().input().quantize(&samples[0]).unwrap();
     session(&network, &plan, &input, Digested::new).0.digests()
 }
@@ -33,6 +37,7 @@ fn a_seeded_session_sends_the_same_bytes_as_ever() {
         digest(Mode::Falcon, &primes),
         digest(Mode::Cheetah(Rounding::Exact), &powers),
         digest(Mode::Tabula(tabula::Rounding::Exact), &powers),
+        digest_of(Mode::Hardened, &QuantizationOptions::one_prime(), Policy::Label),
     ];
     assert_eq!(digests, DIGESTS);
 }
@@ -46,9 +51,10 @@ fn a_seeded_session_that_reveals_saturation_sends_the_same_bytes_as_ever() {
 const REVEALING: &str = "627288da40bd2d5b 2918f34c16d7d99d";
 
 /// What both parties have sent since the wire format last changed on purpose.
-const DIGESTS: [&str; 4] = [
+const DIGESTS: [&str; 5] = [
     "cbb525109b356523 d74f6a719d473fcb",
     "9f87881208915fbb ba8f26167e817bf4",
     "fa67c8fa458f78d9 6bd88a4a4221e69b",
     "44a297ea1c1bb2e0 6d26db63b1c5fd41",
+    "610f0507071d9a37 1f613a95950f2b6f",
 ];

@@ -157,6 +157,7 @@ fn check_mode(plan: &Plan) {
         Layer::Frequencies => "falcon",
         Layer::Coefficients => "cheetah",
         Layer::Ahead => "delphi",
+        Layer::Checked => unreachable!("of a step of its own"),
     };
     assert!(layers.iter().all(|name| name.starts_with(family)), "{layers:?}");
     // Over powers of two, transfers compute everything but slopes.

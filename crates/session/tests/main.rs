@@ -10,6 +10,7 @@ mod executor;
 #[cfg(unix)]
 mod forked;
 mod handshake;
+mod hardened;
 mod kept;
 mod loops;
 mod material;

@@ -48,6 +48,9 @@ pub enum ProtocolError {
     /// What the peer computed is not what it committed to.
     #[error("the peer computed something else than it committed to")]
     Cheating,
+    /// The peer left when nothing was due any more but what shows that it computed what it committed to.
+    #[error("the peer left before its check: {0}")]
+    Unchecked(#[source] lanner_wire::ChannelError),
     /// Shares do not fit together.
     #[error(transparent)]
     Share(#[from] lanner_primitives::ShareError),
@@ -106,7 +109,9 @@ impl ProtocolError {
     #[must_use]
     pub fn channel(&self) -> Option<&lanner_wire::ChannelError> {
         match self {
-            Self::Channel(error) | Self::Ot(lanner_ot::OtError::Channel(error)) => Some(error),
+            Self::Channel(error) | Self::Unchecked(error) | Self::Ot(lanner_ot::OtError::Channel(error)) => {
+                Some(error)
+            }
             _ => None,
         }
     }

@@ -8,9 +8,12 @@ use super::Rotation;
 
 /// What one step needs of the session's set-up, and how long its material lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a need of its own")]
 pub struct Needs {
     /// The parameter set whose keys it needs, with the evaluation keys.
     pub keys: Option<(ParameterSet, EvaluationNeeds)>,
+    /// Whether the client makes a key for each prediction, which is none of the session's.
+    pub own_keys: bool,
     /// Whether circuits are garbled.
     pub garbling: bool,
     /// Silent transfers that the client and the server send in one visit.

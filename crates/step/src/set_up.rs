@@ -15,6 +15,8 @@ use super::{
 pub struct SetUp {
     /// Keys, one for each parameter set in use.
     pub keys: Vec<SetKeys>,
+    /// Whether the client makes a key for each prediction beside these.
+    pub own_keys: bool,
     /// Whether circuits are garbled.
     pub garbling: bool,
     /// Whether comparison keys are made.
@@ -66,9 +68,10 @@ impl SetUp {
         };
         let keys = uses.into_iter().map(keys).collect::<Result<_, ProtocolError>>()?;
         let garbling = needs.iter().any(|needs| needs.garbling);
+        let own_keys = needs.iter().any(|needs| needs.own_keys);
         let comparison_keys = needs.iter().any(|needs| needs.comparison_keys);
         let transfers = (transfers != [0, 0]).then(|| transfer_sets(transfers));
-        Ok(Self { keys, garbling, comparison_keys, transfers })
+        Ok(Self { keys, own_keys, garbling, comparison_keys, transfers })
     }
 
     /// Bits of computational security of each part that is set up, by name.
@@ -76,7 +79,7 @@ impl SetUp {
     pub fn security(&self) -> Vec<(&'static str, u32)> {
         let transfers = self.garbling || self.transfers.is_some();
         let parts = [
-            (!self.keys.is_empty(), ("encryption", lanner_bfv::SECURITY_BITS)),
+            (!self.keys.is_empty() || self.own_keys, ("encryption", lanner_bfv::SECURITY_BITS)),
             (self.garbling, ("garbling", lanner_gc::SECURITY_BITS)),
             (transfers, ("base transfers", lanner_ot::base::SECURITY_BITS)),
             (transfers, ("transfers' hash", lanner_ot::SECURITY_BITS)),

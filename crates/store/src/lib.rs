@@ -19,6 +19,8 @@
 
 #[cfg(not(target_family = "wasm"))]
 mod arch;
+#[cfg(unix)]
+mod convictions;
 mod error;
 #[cfg(not(target_family = "wasm"))]
 mod exclusive;
@@ -47,6 +49,8 @@ mod uploads;
 #[cfg(not(target_family = "wasm"))]
 mod weights;
 
+#[cfg(unix)]
+pub use convictions::{Convictions, Turn};
 pub use error::StoreError;
 #[cfg(not(target_family = "wasm"))]
 pub use files::free_bytes;

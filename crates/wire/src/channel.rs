@@ -123,6 +123,9 @@ pub enum ChannelError {
     /// The peer neither sent what was due nor took what was sent within the allowed time.
     #[error("the peer was silent for the allowed time")]
     TimedOut,
+    /// The peer does not accept the certificate of this side, or requires one that was not given.
+    #[error("the peer does not accept this side's certificate: {0}")]
+    OwnCertificate(String),
     /// The transport failed.
     #[error("transport: {0}")]
     Transport(String),

@@ -303,7 +303,9 @@ class Client(OfProcess):
         self._open()
         batch = batch_of(x, self.manifest.input)
         if len(batch) != 1:
-            raise InputError(f"there are {len(batch)} samples", where="input", fix="give them to predict_batch")
+            raise InputError(
+                f"there are {len(batch)} samples", where="input", fix="call predict_batch, which takes several"
+            )
         return self.predict_batch(batch)[0]
 
     def predict_batch(self, x: Given) -> list[Prediction]:

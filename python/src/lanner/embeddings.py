@@ -100,7 +100,7 @@ class Embeddings:
             raise ModelError(
                 f"the table is {told}, and the model's is {self.rows} x {self.width}, {self.sha256}",
                 where=where,
-                fix="take the file that was exported with the model's public half",
+                fix="use the file that was exported with the model's public half",
             )
         return found
 
@@ -190,7 +190,7 @@ def read_tables(path: str | Path) -> dict[str, NDArray[Any]]:
         raise ModelError(
             f"these are no tables of embeddings ({why(error)})",
             where=str(path),
-            fix="take the file that was exported with the model's public half",
+            fix="use the file that was exported with the model's public half",
         ) from None
 
 

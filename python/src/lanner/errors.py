@@ -131,7 +131,7 @@ class TransportError(LannerError):
     exit_code = 5
 
 
-class InputError(LannerError):
+class InputError(LannerError, ValueError):
     """An input of the wrong shape, type or range, or a file that cannot be read."""
 
     kind = "input"

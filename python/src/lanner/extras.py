@@ -36,11 +36,11 @@ class Optional:
 
 #: Such packages by the names that they are imported by.
 OPTIONAL = {
-    "onnx": Optional("onnx", "compiling ONNX models", "onnx"),
-    "onnxruntime": Optional("onnx", "the float reference of freshly compiled models", "onnxruntime"),
+    "onnx": Optional("onnx", "compiling models", "onnx"),
+    "onnxruntime": Optional("onnx", "comparing a new model with its float network", "onnxruntime"),
     "sklearn": Optional("demo", "the digits of the demo", "scikit-learn"),
     "skl2onnx": Optional("train", "exporting models from scikit-learn", "skl2onnx"),
-    "matplotlib": Optional("plots", "pictures: --html and --plot", "matplotlib"),
+    "matplotlib": Optional("plots", "plots: --html and --plot", "matplotlib"),
     "fastapi": Optional("gateway", "lanner gateway", "fastapi"),
     "uvicorn": Optional("gateway", "lanner gateway", "uvicorn"),
     "opentelemetry.sdk": Optional("otel", "traces of servers and gateways", "opentelemetry-sdk"),
@@ -72,4 +72,6 @@ def require(package: str, user: str, *extras: str) -> None:
 def advice(*extras: str) -> str:
     """The command that installs what extras add. It is right wherever lanner itself came from, a file or an index."""
     packages = dict.fromkeys(package for extra in extras for package in EXTRAS[extra])
-    return f"run pip install {' '.join(packages)}, which is what lanner[{','.join(extras)}] adds"
+    # Brackets mean something to some shells.
+    names = " ".join(f"'{package}'" if "[" in package else package for package in packages)
+    return f"run pip install {names}, which is what lanner[{','.join(extras)}] adds"

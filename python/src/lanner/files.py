@@ -82,7 +82,7 @@ def write_whole(path: str | Path, content: str | bytes, error: type[LannerError]
 def why(error: Exception) -> str:
     """Why a file is not read, without Python's own words for what systems and texts are."""
     if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start} is no text in UTF-8"
+        return f"byte {error.start} is not text in UTF-8"
     return (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
 
 

@@ -139,7 +139,7 @@ def choose_policy(head: Head, scores: int, wanted: str | None, form: Form = Form
             "the network's output is a map, which has scores at several places, and no protocol here computes "
             f"{'a label' if wanted == 'label' else wanted} for each place",
             where=f"output {wanted}",
-            fix="choose value, which is the map, and let the client take the arg-max over its class axis",
+            fix="choose value, which is the map, and let the client compute the arg-max over its class axis",
         )
     if scores == 1:
         return _of_one(head, wanted)

@@ -158,7 +158,7 @@ class ImageDescription:
         if self.resize == "none":
             raise InputError(
                 f"the picture is {image.size[1]} x {image.size[0]} pixels, "
-                f"the model takes {self.size[0]} x {self.size[1]}",
+                f"the model expects {self.size[0]} x {self.size[1]}",
                 where=where,
                 fix="resize it to that size",
             )
@@ -188,8 +188,11 @@ def decode_image(source: Path | BinaryIO, where: str = "picture") -> Image.Image
                 raise _too_large(where)
             image.load()
             return ImageOps.exif_transpose(image)
+    except InputError:
+        # It is a ValueError, too, as Pillow's are.
+        raise
     except UnidentifiedImageError:
-        raise InputError("this is no PNG or JPEG picture", where=where, fix="give one, as a whole file") from None
+        raise InputError("this is not a PNG or JPEG picture", where=where, fix="give one, as a whole file") from None
     except Image.DecompressionBombError:
         # Pillow's own limit, which is larger; it is checked before decoding, too.
         raise _too_large(where) from None

@@ -165,7 +165,7 @@ def stack_tables(sources: Sequence[Source], table: NamedInput) -> NDArray[np.flo
         values = _table_of(source, table, notes, _UNNAMED)
         rows = values.get(table.name, values.get(_ONLY)) if isinstance(values, dict) else values
         if rows is None or rows.shape[-1:] != table.shape:
-            fix = f"the model takes rows of {counted(table.shape[0], 'value')}"
+            fix = f"the model expects rows of {counted(table.shape[0], 'value')}"
             raise InputError("it has no rows of the model's columns", where=str(source.path), fix=fix)
         found.append(rows.reshape(-1, *table.shape))
     notes.warn(stacklevel=2)
@@ -299,7 +299,7 @@ def as_batch(
     raise InputError(
         f"the shape is {values.shape}",
         where=where,
-        fix=f"the model takes {entry.shape}, or {('n', *entry.shape)} for several".replace("'", ""),
+        fix=f"the model expects {entry.shape}, or {('n', *entry.shape)} for several".replace("'", ""),
     )
 
 
@@ -480,12 +480,23 @@ def _listed(values: object, where: str, fix: str) -> NDArray[np.float32]:
     return to_float32(array, where, missing=True)
 
 
+_AS_PICTURE = "convert it to .png or .jpg"
+
+#: What to do about well-known kinds that are not read.
+_CONVERSIONS = {
+    **dict.fromkeys((".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic"), _AS_PICTURE),
+    ".dcm": f"{_AS_PICTURE} in the window that the model expects: docs/how-to/classify-pictures.md shows how",
+    **dict.fromkeys((".xlsx", ".xls", ".ods", ".parquet"), "export the table as .csv"),
+}
+
+
 def _check_kind(path: Path) -> None:
     check_file(path, InputError)
     suffix, known = path.suffix.lower(), (*TABLES, *PICTURES, *LINES)
     if suffix not in known:
-        kind = suffix or "without a suffix"
-        raise InputError(f"files of kind {kind} are not read", where=str(path), fix=f"give {', '.join(known)}")
+        kind = f"{suffix} files" if suffix else "files without a suffix"
+        fix = _CONVERSIONS.get(suffix, f"give {', '.join(known)}")
+        raise InputError(f"lanner does not read {kind}", where=str(path), fix=fix)
 
 
 def _each_row(path: Path, manifest: Manifest) -> Iterator[Sample]:
@@ -626,7 +637,7 @@ def fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> 
         raise InputError(
             f"a row has {counted(rows.shape[1], 'value')}",
             where=where,
-            fix=f"the model takes {shape}: {counted(size, 'value')} in a row",
+            fix=f"the model expects {shape}: {counted(size, 'value')} in a row",
         )
     return rows.reshape(-1, *shape)
 

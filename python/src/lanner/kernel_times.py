@@ -79,10 +79,10 @@ class KernelTimes:
     def describe(self) -> str:
         """Whose times they are, for people."""
         if self.table == "shipped":
-            return f"kernel times are those that come with the package, of {self.machine}"
+            return f"kernel times: those of the package, measured on {self.machine}"
         how = "measured in a second" if self.table == "quick" else "measured by lanner doctor --calibrate"
         when = "" if self.measured is None else f" on {self.measured[:10]}"
-        return f"kernel times are of {self.machine}, {how}{when}"
+        return f"kernel times: those of {self.machine}, {how}{when}"
 
 
 #: What `lanner.compile` and estimates take: a table, the path of one, or one of `STORED`, `SHIPPED` and `MEASURE`.

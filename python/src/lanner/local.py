@@ -31,7 +31,7 @@ def run(model: Model | str | Path, x: Given) -> Prediction:
     model = as_model(model)
     batch = batch_of(x, model.manifest.input)
     if len(batch) != 1:
-        raise InputError(f"there are {len(batch)} samples", where="input", fix="run them one by one")
+        raise InputError(f"there are {len(batch)} samples", where="input", fix="call run for each sample")
     check_range(batch, model.manifest.input)
     with native_errors(model.name):
         text = interruptible(lambda: _native.run_in_memory(model.native, batch))

@@ -444,7 +444,7 @@ def as_model(given: object) -> Model:
     if isinstance(given, str | Path):
         return load(given)
     raise MisuseError(
-        f"a {type(given).__name__} is no compiled model",
+        f"a {type(given).__name__} is not a compiled model",
         fix="give what compile or load returns, or a path",
     )
 
@@ -604,7 +604,7 @@ def _import(model: object, samples: Arrays, output: str | None, frame: Frame) ->
     if package_of(model) is not None:
         if isinstance(samples, dict):
             fix = "give rows of shape (n, columns)"
-            raise MisuseError("an estimator takes one array of rows", where="calibration", fix=fix)
+            raise MisuseError("an estimator reads one array of rows", where="calibration", fix=fix)
         return import_model(export_estimator(model, samples), output, frame)
     if any(f"{kind.__module__}.{kind.__name__}" == _TORCH_MODULE for kind in type(model).__mro__):
         arrays = samples if isinstance(samples, dict) else {"input": samples}

@@ -244,7 +244,7 @@ def encode_inputs(
     shown = ", ".join(f"{entry.name} {entry.shape}" for entry in inputs)
     names = {entry.name for entry in inputs}
     for name in (*sorted(names - set(arrays)), *sorted(set(arrays) - names)):
-        said = "is missing" if name in names else "is no input of the model"
+        said = "is missing" if name in names else "is not an input of the model"
         raise InputError(f"input {name} {said}", where=where, fix=f"give {shown}")
     batches = [_as_batch(arrays[entry.name], entry, where) for entry in inputs]
     counts = sorted({len(batch) for batch in batches})
@@ -364,4 +364,4 @@ def _as_batch(values: NDArray[np.float32], entry: NamedInput, where: str) -> NDA
     if values.ndim == len(entry.shape) + 1 and values.shape[1:] == entry.shape and len(values) > 0:
         return values
     taken = f"{entry.shape}, or {('n', *entry.shape)} for several".replace("'", "")
-    raise InputError(f"input {entry.name} has shape {values.shape}", where=where, fix=f"the model takes {taken}")
+    raise InputError(f"input {entry.name} has shape {values.shape}", where=where, fix=f"the model expects {taken}")

@@ -15,6 +15,9 @@ from typing import Any, TypeVar, get_type_hints
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+#: A parser, or a part of its help.
+Options = argparse.ArgumentParser | argparse._ArgumentGroup
+
 #: The width of docstrings.
 WIDTH = 120
 
@@ -80,9 +83,7 @@ def document_of(options: Mapping[str, Option], chosen: Mapping[str, object]) -> 
     return document
 
 
-def add_flag(
-    parser: argparse.ArgumentParser, name: str, option: Option, default: object = None, choices: Sequence[str] = ()
-) -> None:
+def add_flag(parser: Options, name: str, option: Option, default: object = None, choices: Sequence[str] = ()) -> None:
     """Add the flag of an option that has one; `choices` are further ones."""
     flag = option.flag
     if flag is None:

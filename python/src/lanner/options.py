@@ -29,7 +29,7 @@ from lanner.tracing import Tracer
 
 _MODES: list[dict[str, Any]] = json.loads(_native.modes())
 
-#: All modes; ``spectral`` takes networks of sums and products alone.
+#: All modes; ``spectral`` takes networks of sums and products alone, and ``hardened`` chains of layers.
 MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES)
 
 #: Modes that take every network. In ``auto`` the planner chooses, for the whole and for each layer.
@@ -71,13 +71,14 @@ class CompileKeywords(TypedDict, total=False):
     mode: Annotated[
         str,
         Option(
-            "One of gazelle, falcon, cheetah, tabula, spectral, auto. In ``auto`` the planner compares all of them, "
-            "and mixtures in which each layer follows another, by what a prediction takes over `network`, and takes "
-            "the best for `optimize`; results are exact. Mode ``spectral`` takes networks of sums and products alone, "
-            "such as those with squares for activations.",
+            "One of gazelle, falcon, cheetah, tabula, spectral, hardened, auto. In ``auto`` the planner compares "
+            "all of them but ``hardened``, and mixtures in which each layer follows another, by what a prediction "
+            "takes over `network`, and takes the best for `optimize`; results are exact. Mode ``spectral`` takes "
+            "networks of sums and products alone, such as those with squares for activations. Mode ``hardened`` is "
+            "for clients that may send whatever they like, and takes chains of layers.",
             default="auto",
             flag=Flag(
-                "the protocols (default: auto, in which the planner takes what is best for each layer)",
+                "the protocols (default: auto, which chooses the best protocol for each layer)",
                 choices=MODES,
             ),
         ),
@@ -89,9 +90,9 @@ class CompileKeywords(TypedDict, total=False):
             "takes fewer bytes, goes with output ``label`` alone, and tells a client that repeats a query more than "
             "its label; see SECURITY.md.",
             flag=Flag(
-                "how values are rescaled (default: exact); faithful (mode cheetah) and stochastic (mode tabula) take "
-                "fewer bytes, go with output label alone, and tell a client that repeats a query more of the weights "
-                "than its label",
+                "how values are rescaled (default: exact). faithful (mode cheetah) and stochastic (mode tabula) send"
+                " fewer bytes, require --output label, and reveal more of the weights to a client that repeats a "
+                "query",
                 choices=ROUNDINGS,
             ),
         ),
@@ -105,8 +106,8 @@ class CompileKeywords(TypedDict, total=False):
             "over several scores ``label`` is the list of the labels whose scores are above 0. ``logits`` are the "
             "scores before a final softmax or sigmoid.",
             flag=Flag(
-                "what the client learns (default: label; value of one score without a sigmoid at its end, of a map, "
-                "and of as many numbers as the input has)",
+                "what the client learns (default: label; value for a regression, a map, or as many numbers as the "
+                "input has)",
                 choices=OUTPUTS,
             ),
         ),
@@ -118,7 +119,7 @@ class CompileKeywords(TypedDict, total=False):
             "label beside them, as scikit-learn's, need not be named. Several, as names with commas between them, go "
             "with output ``value``, and `Prediction.values` has those of each by its name.",
             flag=Flag(
-                "which of the file's outputs is computed, of several; with --output value several, as in a,b",
+                "which of the file's outputs to compute; with --output value several, as in a,b",
                 metavar="NAME[,NAME]",
             ),
             at=None,
@@ -130,7 +131,7 @@ class CompileKeywords(TypedDict, total=False):
             'Sizes that the file leaves open: of an input\'s axes, ``{"x": (1, 3, 320, 320)}`` or '
             '``"x=1x3x320x320"``, or of axes by their names, ``{"height": 320}`` or ``"height=320,width=320"``.',
             flag=Flag(
-                "sizes that the file leaves open: of an input, NAME=1x3x320x320, or of axes by name, "
+                "sizes that the file leaves open: of an input, NAME=1x3x320x320, or of named axes, "
                 "height=320,width=320",
                 metavar="NAME=SIZES",
             ),
@@ -143,7 +144,7 @@ class CompileKeywords(TypedDict, total=False):
             "Inputs of the file that are the owner's constants, such as a sample rate or a layer's first state: "
             '``{"sr": 16000}``. One number is that of every element.',
             flag=Flag(
-                "an input that is the owner's constant, as in sr=16000 or state=F.npy; may be repeated",
+                "an input that is a constant of the owner, as in sr=16000 or state=F.npy; may be repeated",
                 metavar="NAME=VALUE|F.npy",
                 repeated=True,
             ),
@@ -159,9 +160,8 @@ class CompileKeywords(TypedDict, total=False):
             "missing number where `missing` is set or a sample lacks one, and of `categories` the words for 0, 1, "
             "and so on. A pandas DataFrame as `calibration` gives its names by itself. Clients learn all of it.",
             flag=Flag(
-                "the names of a table's columns, for models of trees, in the order of the input: a,b,c, a .csv file "
-                "whose header has them, or a .json list that also says which may be missing and what numbers stand "
-                "for; clients learn them",
+                "names of a table's columns, in the order of the input: a,b,c, a .csv file with a header, or a .json"
+                " list that also says which columns may be missing and what their numbers mean; clients learn them",
                 metavar="NAMES|FILE",
             ),
             at=None,
@@ -173,7 +173,7 @@ class CompileKeywords(TypedDict, total=False):
             "How many classes ``top-k`` reveals.",
             default=1,
             flag=Flag(
-                "how many classes top-k reveals",
+                "number of classes that top-k reveals (default: 1)",
                 metavar="K",
                 type=int,
                 outputs=("top-k",),
@@ -187,7 +187,7 @@ class CompileKeywords(TypedDict, total=False):
             "softmax after the logits, whether the model ends in one or not. A ``value`` that a layer or a product "
             "makes is rounded to so many, inside the protocol; without it, it is told as it is.",
             flag=Flag(
-                "decimal digits of the probability, 1 to 6 (default: 2), or of a value (default: all)",
+                "decimal digits of a probability, 1 to 6 (default: 2), or of a value (default: all)",
                 metavar="L",
                 type=int,
                 outputs=("probability", "value"),
@@ -204,8 +204,8 @@ class CompileKeywords(TypedDict, total=False):
             "features that differ much in size, of each the range to a power of two and the middle to a quarter of the "
             "range.",
             flag=Flag(
-                "what an input's values may be, as in --input-range=0,1 (default: twice the calibrated range, rounded "
-                "up)",
+                "smallest and largest accepted input value, as in --input-range=0,1 (default: twice the calibrated "
+                "range, rounded up; if columns differ in magnitude, a range for each column)",
                 metavar="LOW,HIGH",
                 type=read_range,
             ),
@@ -219,8 +219,8 @@ class CompileKeywords(TypedDict, total=False):
             "published exactly, for the client to apply in floating point.",
             default=False,
             flag=Flag(
-                "publish the constants in front of the first layer (a scaler's means and scales) for the client to "
-                "apply",
+                "publish the constants in front of the first layer (a scaler's means and scales); the client applies"
+                " them",
             ),
         ),
     ]
@@ -232,8 +232,8 @@ class CompileKeywords(TypedDict, total=False):
             "nothing else reads, and refuses one that something does; names of tables, as the file has them, publish "
             "those, whatever else reads them. Anybody may have a published table.",
             flag=Flag(
-                "publish the tables of embeddings that indices are looked up in: all, each that nothing else reads, "
-                "or by their names in the file, those, whatever else reads them",
+                "publish embedding tables, which clients then look up themselves: all, or the tables of these names "
+                "in the file; all excludes tables with another use",
                 metavar="all|TABLE[,TABLE]",
             ),
             at=None,
@@ -247,8 +247,8 @@ class CompileKeywords(TypedDict, total=False):
             "is not given, it is 0.5%, or 20% for ``logits`` of mode ``spectral``, where all bits are used that the "
             "cheapest plaintext moduli have room for. ``model.precision`` tells what is reached.",
             flag=Flag(
-                "what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
-                f"activations, as in --precision 12 (default: {DEFAULT}%; for logits of mode spectral "
+                "largest error of a score on the calibration samples, as a percentage of the scores' range, or the "
+                f"bits of all activations, as in --precision 12 (default: {DEFAULT}%; for logits in mode spectral "
                 f"{DEFAULT_WITHOUT_RESCALES}%)",
                 metavar="P",
             ),
@@ -262,9 +262,9 @@ class CompileKeywords(TypedDict, total=False):
             "and weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner "
             "evaluate --bits` tells what accuracy is left.",
             flag=Flag(
-                f"bits that each lookup of mode tabula keeps of a value, {KEPT_BITS[0]} to {KEPT_BITS[1]}: preparation "
-                "takes about half as long with each bit less, and `lanner evaluate --bits` tells the accuracy "
-                "(default: what --precision takes)",
+                f"mode tabula: bits of a value that each lookup keeps, {KEPT_BITS[0]} to {KEPT_BITS[1]}; each bit "
+                "less halves the preparation, and `lanner evaluate --bits` measures the accuracy (default: as "
+                "--precision requires)",
                 metavar="K",
                 type=int,
             ),
@@ -276,7 +276,7 @@ class CompileKeywords(TypedDict, total=False):
             "Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.",
             default=False,
             flag=Flag(
-                "take the network with the most bits where --precision is missed",
+                "if no network reaches --precision, compile the one with the most bits instead of failing",
             ),
         ),
     ]
@@ -287,8 +287,7 @@ class CompileKeywords(TypedDict, total=False):
             "layers, in the place of every ReLU. `predict_float` remains the network with its ReLUs.",
             default=False,
             flag=Flag(
-                "mode spectral: put the quadratic that fits it best on the calibration samples in the place of every "
-                "ReLU",
+                "mode spectral: replace every ReLU by the quadratic that fits the calibration samples best",
             ),
         ),
     ]
@@ -301,8 +300,8 @@ class CompileKeywords(TypedDict, total=False):
             "more bytes.",
             default=False,
             flag=Flag(
-                "let no accepted input take a value out of its ring, or refuse the model: results are right or "
-                "saturated; takes more bytes in modes cheetah and auto",
+                "prove that no accepted input overflows a ring, or reject the model; results are then right or "
+                "saturated. Sends more bytes in modes cheetah and auto",
             ),
         ),
     ]
@@ -315,8 +314,8 @@ class CompileKeywords(TypedDict, total=False):
             "weights from it. Refused where nothing can saturate, and where some sums are not proved to fit.",
             default=False,
             flag=Flag(
-                "output logits or value: let the client learn in one bit whether any activation reached an upper bound "
-                "of the compiler's own, so that the result may be another than the model's; tells more of the weights",
+                "with --output logits or value: reveal in one bit whether an activation reached an upper bound, "
+                "where the result may differ from the model's; reveals more of the weights",
             ),
         ),
     ]
@@ -328,8 +327,8 @@ class CompileKeywords(TypedDict, total=False):
             "long.",
             default=1,
             flag=Flag(
-                "modes gazelle, cheetah, auto and spectral: samples that a request holds, packed into the same "
-                "ciphertexts, a power of two (default: 1)",
+                "samples in one request, packed into the same ciphertexts; a power of two; modes gazelle, cheetah, "
+                "auto and spectral (default: 1)",
                 metavar="N",
                 type=int,
             ),
@@ -343,7 +342,7 @@ class CompileKeywords(TypedDict, total=False):
             "the input to the result; ``bytes`` of a prediction, with its share; or ``memory``, what both parties "
             "hold.",
             flag=Flag(
-                "mode auto: what is to be least over --network (default: latency, the seconds of a prediction with its "
+                "mode auto: what to minimise over --network (default: latency, the seconds of a prediction with its "
                 "share of the set-up; online counts from the input to the result)",
                 choices=OBJECTIVES,
             ),
@@ -355,7 +354,7 @@ class CompileKeywords(TypedDict, total=False):
         Option(
             "How a PNG or JPEG becomes an input: a description, or the path of its TOML file.",
             flag=Flag(
-                "how a PNG or JPEG becomes an input: channels, size, resize, scale, mean, std, invert",
+                "how a PNG or JPEG becomes an input: a TOML file with channels, size, resize, scale, mean, std, invert",
                 metavar="S.toml",
                 type=Path,
             ),
@@ -370,9 +369,9 @@ class CompileKeywords(TypedDict, total=False):
             "``,pad=TOKEN`` for the one that fills up. Clients learn it, and apply it by themselves. `calibration` may "
             "then be a list of texts.",
             flag=Flag(
-                "how a text becomes the inputs of a model that reads tokens: a Hugging Face tokenizer.json, which "
-                "clients learn; behind it, how many tokens every text is made (default: as the file says, or 128), and "
-                "the token that fills up",
+                "how a text becomes the input of a model that reads tokens: a Hugging Face tokenizer.json, which "
+                "clients learn; length is the number of tokens of every text (default: as the file says, or 128), "
+                "pad the token that fills it up",
                 metavar="TOKENIZER.json[,length=N][,pad=TOKEN]",
             ),
             written=_text,
@@ -384,7 +383,7 @@ class CompileKeywords(TypedDict, total=False):
             "Names of the classes, one for each; those in the file where they are not given. One score has two "
             "classes.",
             flag=Flag(
-                "the classes' names, one a line",
+                "a file with the classes' names, one on each line",
                 metavar="F.txt",
                 type=Path,
             ),
@@ -398,8 +397,8 @@ class CompileKeywords(TypedDict, total=False):
             'number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have '
             "limits of their own.",
             flag=Flag(
-                "what either party may hold for a prediction, the server's model included, as in 12GB (default: "
-                f"{DEFAULT_MEMORY})",
+                "memory that either party may use for a prediction, the server's model included, as in 12GB "
+                f"(default: {DEFAULT_MEMORY})",
                 metavar="SIZE",
             ),
             at=("limits", "memory"),
@@ -411,7 +410,7 @@ class CompileKeywords(TypedDict, total=False):
         Option(
             "Seconds that both parties together may compute on one core, very roughly; 1800 where it is not given.",
             flag=Flag(
-                "what both parties together may compute, in seconds of one core, very roughly (default: "
+                "computing time of both parties together, in seconds of one core, roughly (default: "
                 f"{DEFAULT_SECONDS})",
                 metavar="S",
                 type=int,

@@ -40,7 +40,9 @@ class Server(OfProcess):
         listen: ``HOST:PORT``; port 0 takes a free one.
         tls_cert: A certificate chain in PEM; without one, a self-signed key is kept in the state directory.
         tls_key: The private key to `tls_cert`.
-        client_ca: Authorities whose certificates clients must show.
+        client_ca: Authorities whose certificates clients must show. Without it no model of mode ``hardened`` is served.
+        ban_after: How often a client may fail a check of mode ``hardened``, which no honest client fails, before its
+            certificate is banned; 1 if left out.
         state_dir: Where the server keeps its key; see `lanner.state`.
         max_sessions: Sessions at once.
         max_material: Bytes of memory that all sessions together may take for one-time material, clients' keys and what
@@ -74,6 +76,8 @@ class Server(OfProcess):
     """
 
     _kind = "server"
+    #: Whether all its clients are of who runs it, so that none has to be known again.
+    _own_clients = False
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class Server(OfProcess):
         tls_cert: str | Path | None = None,
         tls_key: str | Path | None = None,
         client_ca: str | Path | None = None,
+        ban_after: int | None = None,
         state_dir: str | Path | None = None,
         max_sessions: int = DEFAULT_SESSIONS,
         max_material: int | None = None,
@@ -102,7 +107,12 @@ class Server(OfProcess):
         browsers = _web(web, web_origins, web_names, web_without_origin, (web_cert, web_key))
         if (tls_cert is None) != (tls_key is None):
             raise MisuseError("a certificate needs its key", fix="give both tls_cert and tls_key")
-        for name, given in (("max_sessions", max_sessions), ("max_material", max_material), ("timeout", timeout)):
+        for name, given in (
+            ("max_sessions", max_sessions),
+            ("max_material", max_material),
+            ("timeout", timeout),
+            ("ban_after", ban_after),
+        ):
             if given is not None and given <= 0:
                 raise MisuseError(f"{name} is {given:g}", fix="give a positive number, or leave it out for the default")
         for name, limit in (("max_stock", max_stock), ("max_keys", max_keys)):
@@ -117,6 +127,8 @@ class Server(OfProcess):
             "tls_cert": _text(tls_cert),
             "tls_key": _text(tls_key),
             "client_ca": _text(client_ca),
+            "ban_after": ban_after,
+            "own_clients": self._own_clients,
             "state_dir": str(state_directory(state_dir)),
             "max_sessions": max_sessions,
             "max_material": max_material,
@@ -176,6 +188,18 @@ class Server(OfProcess):
         with native_errors():
             interruptible(lambda: self._native.stop(drain_seconds))
 
+    def close(self) -> None:
+        """Do what `stop` does: the name that a client has for it."""
+        self.stop()
+
+    @property
+    def outside_term(self) -> str | None:
+        """Why the certificate's term does not hold now, as "it expired on 2021-02-01"; None if it holds.
+
+        Clients that check it against an authority refuse it; those that pin it do not look at the term.
+        """
+        return self._native.outside_term
+
     @property
     def address(self) -> str:
         """``HOST:PORT`` as bound."""
@@ -211,7 +235,8 @@ class Server(OfProcess):
         """What became of connections since this was last asked, the oldest first, and how many more there were.
 
         Of each: the number of its ``session``, the ``time`` of its end (seconds since 1970), ``peer`` (address),
-        ``model`` (None if it did not get so far), ``predictions``, ``seconds`` that it lasted, bytes ``sent`` and
+        ``certificate`` (the fingerprint of the client's; None if it showed none), ``model`` (None if it did not get so
+        far), ``predictions``, ``seconds`` that it lasted, bytes ``sent`` and
         ``received``, its ``ending`` (``done``, ``stopped`` by the server's stop, ``busy``, ``failed`` or
         ``no_connection``) and, where something went wrong, the ``reason`` in a sentence and the ``cause`` in a word. At
         most 1024 are kept. ``runs`` are what the phases of its predictions took: the ``phase``, the seconds ``after``
@@ -279,7 +304,9 @@ def _web(
         raise MisuseError("a certificate needs its key", fix="give both web_cert and web_key")
     if address is None:
         if origins or names or without_origin or chain is not None:
-            raise MisuseError("who may connect from a browser is said, and none may", fix="give web, too")
+            raise MisuseError(
+                "options for browsers are given without an address for them", fix="give web, or leave them out"
+            )
         return None
     return {
         "listen": parse_address(address),
@@ -295,7 +322,7 @@ def _origin(text: str) -> str:
     """An origin as browsers name it."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.netloc or text != f"{parts.scheme}://{parts.netloc}":
-        raise MisuseError(f"{text!r} is no origin", fix="write https://HOST or https://HOST:PORT, without a path")
+        raise MisuseError(f"{text!r} is not an origin", fix="write https://HOST or https://HOST:PORT, without a path")
     usual = {"http": ":80", "https": ":443"}[parts.scheme]
     return text.removesuffix(usual).lower()
 

@@ -124,7 +124,7 @@ def _rows(
     width = len(columns) if order is None else named
     for number, fields in enumerate(rows, 1):
         if len(fields) != width:
-            takes = f"the model takes {counted(width, 'value')} in a row"
+            takes = f"the model expects {counted(width, 'value')} in a row"
             fix = takes if order is None else f"the header has {width}; give rows of equal length"
             raise InputError(f"row {number} has {counted(len(fields), 'value')}", where=where, fix=fix)
     read = _Cells(columns, where)
@@ -304,7 +304,7 @@ def _in_rows(given: object, columns: Columns, where: str) -> NDArray[np.float64]
     wrong = next((number for number, row in enumerate(rows, 1) if len(row) != len(columns)), None)
     if wrong is not None:
         what = f"row {wrong} has {counted(len(rows[wrong - 1]), 'value')}"
-        raise InputError(what, where=where, fix=f"the model takes {counted(len(columns), 'value')} in a row")
+        raise InputError(what, where=where, fix=f"the model expects {counted(len(columns), 'value')} in a row")
     read = _Cells(columns, where)
     return np.array(
         [[read.value(index, number, held) for index, held in enumerate(row)] for number, row in enumerate(rows, 1)],

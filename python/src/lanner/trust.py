@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanner.errors import MisuseError
+from lanner.errors import MisuseError, spelled
 from lanner.files import check_file
 
 DEFAULT_PORT = 7400
@@ -65,8 +65,9 @@ class Trust:
         given = [self.pin is not None, self.ca is not None, self.insecure_plaintext]
         if sum(given) == 0:
             raise MisuseError(
-                "nothing says which server to trust",
-                fix="give the pin that `serve` printed, or a ca, a file of authorities",
+                "no server is trusted: there is neither a pin nor an authority",
+                fix=f"pass {spelled('⟦pin⟧')} with the fingerprint that `serve` printed, or {spelled('⟦ca⟧')} with a "
+                "file of authorities",
             )
         if sum(given) > 1:
             raise MisuseError("pin, ca and insecure_plaintext exclude each other", fix="give one of them")

@@ -67,7 +67,7 @@ def _of_text(content: bytes, manifest: Manifest) -> NDArray[np.float32]:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise InputError("this is no text in UTF-8", where="input", fix="send it as UTF-8") from None
+        raise InputError("this is not text in UTF-8", where="input", fix="send it as UTF-8") from None
     return batch_of(text, manifest.input)
 
 
@@ -77,6 +77,8 @@ def _batch_of(content: bytes, manifest: Manifest, csv_header: bool, notes: Notes
         if manifest.image is None:
             raise no_pictures(entry, manifest.name, "picture")
         return manifest.image.convert(decode_image(io.BytesIO(content)), entry.shape)[np.newaxis]
+    if (kind := _other_kind(content)) is not None:
+        raise InputError(f"lanner does not read {kind} files", where="input", fix="convert it to PNG or JPEG")
     if content.startswith((_NUMPY, _ZIP)):
         return as_batch(_arrays(content), entry, beyond=notes.beyond)
     is_json, table, header = content.lstrip()[:1] in (b"{", b"["), only_table(entry.named), csv_header or None
@@ -91,22 +93,43 @@ def _batch_of(content: bytes, manifest: Manifest, csv_header: bool, notes: Notes
     except (UnicodeDecodeError, csv.Error):
         kinds = ".npy, .npz, JSON or CSV" if manifest.image is None else "PNG, JPEG, .npy, .npz, JSON or CSV"
         raise InputError(
-            "this is no picture, no array and no rows of numbers", where="input", fix=f"give a whole {kinds} file"
+            "this is neither a picture nor an array nor rows of numbers",
+            where="input",
+            fix=f"give a whole {kinds} file",
         ) from None
     return fit_rows(to_float32(rows, "input", missing=True), entry, "input")
+
+
+def _other_kind(content: bytes) -> str | None:
+    """The kind of a well-known picture that is not read, by how its bytes begin; None of anything else."""
+    known = {
+        "GIF": content.startswith((b"GIF87a", b"GIF89a")),
+        "WebP": content.startswith(b"RIFF") and content[8:12] == b"WEBP",
+        "BMP": content.startswith(b"BM") and content[6:10] == bytes(4),
+        "TIFF": content.startswith((b"II*\0", b"MM\0*")),
+        "DICOM": content[128:132] == b"DICM",
+    }
+    return next((kind for kind, is_it in known.items() if is_it), None)
+
+
+def _check_size(archive: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        if sum(member.file_size for member in opened.infolist()) > _MOST_BYTES:
+            raise InputError(f"it holds more than {_MOST_BYTES} bytes", where="input", fix="send fewer inputs")
 
 
 def _arrays(content: bytes) -> Arrays:
     try:
         if content.startswith(_ZIP):
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
-                    raise InputError(f"it holds more than {_MOST_BYTES} bytes", where="input", fix="send fewer inputs")
+            _check_size(content)
         loaded = np.load(io.BytesIO(content), allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return to_float32(loaded, missing=True)
         with loaded:
             return {name: to_float32(loaded[name], f"input {name}", missing=True) for name in loaded.files}
+    except InputError:
+        # It is a ValueError, too, as NumPy's are.
+        raise
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile):
         raise InputError(
             "cannot be read as a NumPy array", where="input", fix="write it with numpy.save or numpy.savez"

@@ -1,13 +1,14 @@
 """Usage: what is not understood exits 2, and standard output holds one document or nothing."""
 
 import json
+import shlex
 
 import pytest
 
 import lanner
 from lanner.cli import main
 from lanner.cli.output import duration, size
-from lanner.cli.parser import COMMANDS
+from lanner.cli.parser import COMMANDS, parse
 from lanner.extras import OPTIONAL
 
 
@@ -65,9 +66,17 @@ def test_help_of_every_command_exits_0(capsys: pytest.CaptureFixture[str]) -> No
         assert "--json" in capsys.readouterr().out
 
 
-def test_help_of_serve_says_how_long_an_idle_session_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [module.NAME for module in COMMANDS])
+def test_help_ends_with_an_example_that_the_command_accepts(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    program, *example = shlex.split(capsys.readouterr().out.rpartition("Example:")[2])
+    assert program == "lanner"
+    assert parse(example).command == {module.NAME: module.run for module in COMMANDS}[command]
+
+
+def test_help_of_serve_says_how_long_an_idle_session_lasts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--help"]) == 0
-    assert "between requests a session is waited for 15 minutes" in " ".join(capsys.readouterr().out.split())
+    assert "15 minutes" in " ".join(capsys.readouterr().out.split())
 
 
 def test_common_options_stand_before_or_after_the_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +124,7 @@ def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.err == ""
     assert "numpy" in output.out
     assert "cp311-abi3" in output.out
-    assert max(len(line) for line in output.out.splitlines() if not line.startswith("missing: ")) <= 80
+    assert max(len(line) for line in output.out.splitlines() if not line.startswith("not installed: ")) <= 80
 
 
 def test_doctor_says_what_is_missing_what_for_and_what_to_do(

@@ -153,14 +153,37 @@ def test_wrong_calibration_exits_6_naming_its_file(
 
 
 @pytest.mark.parametrize(
+    ("name", "fix"),
+    [("scan.gif", ".png"), ("scan.DCM", "classify-pictures.md"), ("table.xlsx", ".csv")],
+)
+def test_well_known_files_that_are_not_read_are_to_be_converted(
+    name: str, fix: str, tmp_path: Path, tiny_onnx: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(b"GIF89a")
+    arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(tmp_path / name)]
+    assert fix in error_of(capsys, arguments, 6)["fix"]
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "net.pt"])
+def test_models_of_other_libraries_are_to_be_compiled_in_python(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(b"\x80\x04")
+    np.save(tmp_path / "x.npy", tiny_samples(4))
+    arguments = ["compile", str(tmp_path / name), "-o", str(tmp_path / "net.lanner")]
+    error = error_of(capsys, [*arguments, "--calibration", str(tmp_path / "x.npy")], 3)
+    assert "lanner.compile(" in error["fix"]
+
+
+@pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("samples.text", "files of kind .text are not read"),
+        ("samples.text", "lanner does not read .text files"),
         ("samples.csv", "a row has 3 values"),
         ("header.csv", "this is a header"),
-        ("binary.csv", "cannot be read as CSV (byte 0 is no text in UTF-8)"),
+        ("binary.csv", "cannot be read as CSV (byte 0 is not text in UTF-8)"),
         ("objects.npy", "cannot be read as a NumPy file (it holds objects of Python, not numbers)"),
-        ("net.png", "this is no PNG or JPEG picture"),
+        ("net.png", "this is not a PNG or JPEG picture"),
         ("damaged.npy", "cannot be read as a NumPy file (its beginning is none)"),
         ("absent.npy", "no such file"),
     ],
@@ -245,7 +268,7 @@ def test_file_of_another_stage_is_told_by_its_name(
     arguments = ["compile", str(tiny_label), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
     assert error_of(capsys, arguments, 3)["what"] == "this model is compiled already"
     error = error_of(capsys, ["keygen", str(calibration), "-o", str(tmp_path / "keys")], 3)
-    assert error["what"] == "this is not a model's public half (byte 0 is no text in UTF-8)"
+    assert error["what"] == "this is not a model's public half (byte 0 is not text in UTF-8)"
     assert error["fix"] == "give a file written by `lanner export`"
 
 
@@ -285,7 +308,7 @@ def test_word_that_a_command_does_not_know_is_told_with_that_commands_help(
 
 def test_name_that_no_model_can_have_exits_2(tiny_label: Path, capsys: pytest.CaptureFixture[str]) -> None:
     error = error_of(capsys, ["serve", f"a b={tiny_label}"], 2)
-    assert error["what"] == "'a b' is no name for a model"
+    assert error["what"] == "'a b' is not a name for a model"
 
 
 def test_description_of_images_without_a_field_names_it(

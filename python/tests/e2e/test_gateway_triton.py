@@ -77,5 +77,5 @@ def test_classification(client: Untyped, digit_models: DigitModels) -> None:
 def test_errors_are_the_gateways_sentences(client: Untyped) -> None:
     entry = triton.InferInput("image", [2], "FP32")
     entry.set_data_from_numpy(np.zeros(2, np.float32))
-    with pytest.raises(triton.InferenceServerException, match="the model takes"):
+    with pytest.raises(triton.InferenceServerException, match="the model expects"):
         client.infer("digits", [entry])

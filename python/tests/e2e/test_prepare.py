@@ -85,8 +85,11 @@ def test_a_server_without_room_says_so_and_serves(tmp_path: Path, tiny_label: Pa
     with serving(tmp_path / "server", tiny_label, "--max-stock", 0) as server:
         refused = prepare(server, 1)
         assert refused.code == 4
-        assert "cannot keep" in refused.document["error"]["what"]
+        assert (refused.document["error"]["kind"], refused.document["predictions"]) == ("peer", [])
+        assert "--max-stock" not in refused.document["error"]["fix"], "the disk may be full as well"
         assert of_stock(predict(server, samples_file)) == [False] * 3
+        # The log names the cause, and does not blame the client for leaving.
+        assert "the store is full" in server.log()
         assert prepare(server, 0).code == 2
     assert lanner("serve", tiny_label, "--max-stock", -1).code == 2
 

@@ -83,8 +83,8 @@ def test_one_address_serves_both(model: lanner.Model, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"web": "127.0.0.1:0", "web_origins": ["page.example"]}, "no origin"),
-        ({"web": "127.0.0.1:0", "web_origins": ["https://page.example/"]}, "no origin"),
+        ({"web": "127.0.0.1:0", "web_origins": ["page.example"]}, "not an origin"),
+        ({"web": "127.0.0.1:0", "web_origins": ["https://page.example/"]}, "not an origin"),
         ({"web_origins": ["https://page.example"]}, "give web"),
         ({"web": "127.0.0.1:0", "web_cert": "chain.pem"}, "needs its key"),
     ],

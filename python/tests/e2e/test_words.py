@@ -153,7 +153,7 @@ def test_a_folder_of_pictures_calibrates_and_is_classified(tmp_path: Path, tiny_
     assert [Path(row[0]).name for row in rows] == ["0.png", "1.png", "2.png"]
     x = np.stack([ImageDescription(1, (8, 8)).load(path, (1, 8, 8)) for path in sorted(pictures.glob("*.png"))])
     expected = library.compile(tiny_classifier(), x, image=ImageDescription(1, (8, 8))).predict_fixed(x).argmax(1)
-    assert [int(row[2]) for row in rows] == expected.tolist()
+    assert [int(row[1]) for row in rows] == expected.tolist()
 
 
 @pytest.mark.parametrize("arguments", [["inspect", "MODEL"], ["inspect", "MODEL", "--json"], ["--version"]])

@@ -177,7 +177,7 @@ def test_an_array_alone_is_the_only_input() -> None:
         ({"ids": 0.5}, "input ids: element .* is no whole number"),
         ({"mask": 2}, "input mask: element .* is no whole number from 0 to 1"),
         ({"ids": None}, "input ids is missing"),
-        ({"other": 0}, "input other is no input of the model"),
+        ({"other": 0}, "input other is not an input of the model"),
     ],
 )
 def test_what_does_not_fit_is_told_before_anything_is_sent(change: Arrays, sentence: str) -> None:

@@ -98,3 +98,9 @@ def test_every_option_that_rust_names_is_one_of_a_command_and_no_flag_stands_in_
 
 def test_unsupported_operator_is_a_model_error() -> None:
     assert issubclass(errors.UnsupportedOpError, errors.ModelError)
+
+
+def test_a_wrong_input_is_a_wrong_value_for_programs_that_know_only_that() -> None:
+    # As web services answer both with the same status.
+    assert issubclass(errors.InputError, ValueError)
+    assert not issubclass(errors.TransportError, ValueError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -42,6 +43,12 @@ def test_every_package_of_an_extra_is_told_of() -> None:
 def test_advice_names_packages_that_any_index_has() -> None:
     told = advice("onnx", "demo")
     assert told == "run pip install onnx onnxruntime scikit-learn, which is what lanner[onnx,demo] adds"
+
+
+def test_advice_can_be_pasted_into_any_shell() -> None:
+    command = advice("ray").partition(",")[0].removeprefix("run ")
+    assert "'ray[data]'" in command
+    assert shlex.split(command) == ["pip", "install", "ray[data]"]
 
 
 def test_a_package_that_is_there_is_no_matter() -> None:

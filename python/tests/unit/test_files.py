@@ -84,7 +84,7 @@ def test_reasons_are_no_words_of_python(tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes(b"ab\xff")
     with pytest.raises(UnicodeDecodeError) as text:
         (tmp_path / "odd").read_text(encoding="utf-8")
-    assert why(text.value) == "byte 2 is no text in UTF-8"
+    assert why(text.value) == "byte 2 is not text in UTF-8"
     with pytest.raises(OSError, match="Errno") as system:
         (tmp_path / "absent").read_text()
     assert why(system.value) == "No such file or directory"

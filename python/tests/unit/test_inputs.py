@@ -131,7 +131,7 @@ def test_a_picture_needs_a_description(tmp_path: Path) -> None:
         ("x.csv", b"1,nan,1,1,1,1\n", "nan"),
         ("x.csv", b"\xff\xfe\x00", "cannot be read"),
         ("x.text", b"1", "not read"),
-        ("x.png", b"1", "this is no PNG or JPEG picture"),
+        ("x.png", b"1", "this is not a PNG or JPEG picture"),
     ],
 )
 def test_unreadable_file_is_an_input_error(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:

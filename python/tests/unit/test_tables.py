@@ -79,7 +79,7 @@ def test_a_category_comes_before_what_says_missing_and_before_numbers() -> None:
         ("age,sex,height\n1,no,13.82\n1,no,maybe\n", "t.csv, row 2: column height has a field that is no number"),
         ("age,sex,height\n1_3,no,13.82\n", "t.csv, row 1: column age has a field that is no number"),
         ("age,sex,height\n13,no\n", "t.csv: row 1 has 2 values; the header has 3"),
-        ("13,no\n", "t.csv: row 1 has 2 values; the model takes 3 values in a row"),
+        ("13,no\n", "t.csv: row 1 has 2 values; the model expects 3 values in a row"),
         ("age,sex,height\n", "t.csv: there are no rows"),
         ("", "t.csv: there are no rows"),
         ("0,1,2\n3,0,5\n4,1,7.5\n", "t.csv, line 1: this line may be a header of numbers"),
@@ -142,7 +142,7 @@ def test_numbers_alone_are_left_to_those_who_read_arrays(given: object) -> None:
         ([{"age": 1, "sex": 2, "height": 1}], "input, row 1: column sex has a field that is none of its categories"),
         ([{"age": [13.82], "sex": 0, "height": 1}], "input, row 1: column age has a field that is no number"),
         ({"age": [1, 2], "sex": ["no"], "height": [1, 2]}, "input: the columns are not lists of equal length"),
-        ([[1, None]], "input: row 1 has 2 values; the model takes 3 values in a row"),
+        ([[1, None]], "input: row 1 has 2 values; the model expects 3 values in a row"),
     ],
 )
 def test_objects_that_do_not_fit_are_refused(given: object, sentence: str) -> None:

@@ -36,7 +36,7 @@ def test_exactly_one_way_to_trust(tmp_path: Path) -> None:
     Trust(pin=PIN)
     Trust(ca=authority)
     Trust(insecure_plaintext=True)
-    with pytest.raises(MisuseError, match="which server to trust"):
+    with pytest.raises(MisuseError, match="no server is trusted"):
         Trust()
     with pytest.raises(MisuseError, match="exclude"):
         Trust(pin=PIN, ca=authority)

@@ -103,5 +103,5 @@ def test_inputs_by_name_are_joined_and_checked() -> None:
         "input: input c is missing",
         "input: input a has 1 values and should have 2",
         "input: input b has no whole number from 0 to 2 in place 0",
-        "input: input d is no input of the model",
+        "input: input d is not an input of the model",
     ]

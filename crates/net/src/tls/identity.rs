@@ -1,13 +1,16 @@
 //! A certificate with its key.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
-use rustls::{Error, InconsistentKeys};
+use rustls::{Error, InconsistentKeys, RootCertStore};
 
-use super::{certificates, file_error, provider};
+use super::{certificates, file_error, provider, reason};
 use crate::{Fingerprint, NetError};
 
 /// A certificate chain and the private key of its first certificate.
@@ -55,5 +58,20 @@ impl Identity {
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self.chain.first().map_or(&[], |certificate| certificate.as_ref()))
+    }
+
+    /// Why the own certificate's term does not hold now, as in "it expired on 2021-02-01". Clients that check it against an authority refuse
+    /// it; those that pin it do not look at the term.
+    #[must_use]
+    pub fn outside_term(&self) -> Option<String> {
+        let own = self.chain.first()?;
+        // The term is checked first, whoever issued it; a certificate that stands for its own authority needs no other.
+        let mut roots = RootCertStore::empty();
+        roots.add(own.clone()).ok()?;
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build().ok()?;
+        let name = ServerName::try_from("localhost").ok()?;
+        let refused = verifier.verify_server_cert(own, &[], &name, &[], UnixTime::now()).err()?;
+        reason::of_term(refused)
     }
 }

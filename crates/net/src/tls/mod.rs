@@ -6,6 +6,7 @@
 mod client;
 mod identity;
 mod pin;
+mod reason;
 #[cfg(not(target_family = "wasm"))]
 mod self_signed;
 #[cfg(not(target_family = "wasm"))]
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::{AlertDescription, CertificateError, Error, RootCertStore};
+use rustls::{Error, RootCertStore};
 
 pub use client::{ClientTls, Trust};
 pub use identity::Identity;
@@ -27,7 +28,6 @@ pub use server::ServerTls;
 pub(crate) use server::for_browsers;
 
 use crate::NetError;
-use pin::WrongPin;
 
 /// The protocol's name in TLS (ALPN), so that a server of another protocol is not taken for one of this.
 const PROTOCOL: &[u8] = b"lanner";
@@ -75,19 +75,11 @@ fn file_error(path: &Path, what: &dyn std::fmt::Display) -> NetError {
 /// Puts a failed handshake, or an alert that comes after it, in the terms of this crate.
 pub(crate) fn tls_error(error: Error) -> NetError {
     match error {
-        Error::InvalidCertificate(CertificateError::Other(other)) => match other.0.downcast_ref::<WrongPin>()
-        {
-            Some(WrongPin { expected, got }) => NetError::WrongPin { expected: *expected, got: *got },
-            None => NetError::Certificate(other.to_string()),
-        },
-        Error::InvalidCertificate(error) => NetError::Certificate(error.to_string()),
+        Error::InvalidCertificate(error) => reason::of_peer(error),
         Error::NoCertificatesPresented => NetError::Certificate("the client sent none".into()),
-        Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            NetError::ClientCertificate("it demands one and none was given".into())
-        }
-        Error::AlertReceived(alert) => {
+        Error::AlertReceived(alert) => reason::of_alert(alert).unwrap_or_else(|| {
             NetError::Tls(format!("the peer ended the connection with the alert {alert:?}"))
-        }
+        }),
         Error::InvalidMessage(_) => NetError::Tls("the peer does not speak TLS 1.3".into()),
         error => NetError::Tls(error.to_string()),
     }

@@ -34,7 +34,9 @@ pub trait FixedElementwise {
 
     /// Replaces each of many values that fit 64 bits, as their values do.
     fn eval_each(&self, x: &mut [i64]) {
-        x.iter_mut().for_each(|x| *x = self.eval((*x).into()) as i64);
+        for x in x {
+            *x = self.eval((*x).into()) as i64;
+        }
     }
 
     /// The smallest interval that holds 0 and the values over an interval that holds 0.

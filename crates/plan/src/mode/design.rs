@@ -24,6 +24,18 @@ impl Design {
         self.rules.is_some()
     }
 
+    /// Whether it takes every network that shares can be computed of.
+    #[must_use]
+    pub fn takes_any(&self) -> bool {
+        self.rules.is_some_and(|rules| rules.layer != Layer::Checked)
+    }
+
+    /// Whether it checks what clients do, so that they may be any.
+    #[must_use]
+    pub fn checks_clients(&self) -> bool {
+        self.rules.is_some_and(|rules| rules.layer == Layer::Checked)
+    }
+
     /// Whether it has a policy: on ciphertexts nobody compares scores, so that the client learns them all.
     #[must_use]
     pub const fn has_policy(&self, policy: Policy) -> bool {
@@ -60,6 +72,8 @@ pub struct Inexact {
 pub enum Rings {
     /// Modulo primes.
     Primes,
+    /// All modulo one prime.
+    OnePrime,
     /// Modulo powers of two.
     PowersOfTwo,
     /// Modulo products of primes, where nothing is rescaled.
@@ -86,6 +100,8 @@ pub enum Layer {
     Coefficients,
     /// `delphi::Linear`: the same, computed ahead.
     Ahead,
+    /// `hardened::Whole`: all layers, and what is between them, are one step, which checks the client.
+    Checked,
 }
 
 impl Layer {

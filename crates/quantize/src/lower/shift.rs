@@ -90,7 +90,7 @@ impl Builder<'_> {
     pub(super) fn limit(&self, value: usize, group: usize, scale: f64) -> i128 {
         let Some(ring) = self.ring(group) else { return UNBOUNDED };
         if !self.structure.wide[value] {
-            return ring.limit(0);
+            return if self.source.options.commits { ring.limit_committed(0) } else { ring.limit(0) };
         }
         let reached = to_rescales(self.source.items, self.structure, value);
         let rescaled = reached.iter().filter(|at| self.structure.rescaled[at.value]);
@@ -100,7 +100,9 @@ impl Builder<'_> {
 
     /// What a ring allows a value in front of a rescale by `shift` bits.
     pub(super) fn limit_in(&self, ring: Accumulator, value: usize, shift: u32) -> i128 {
-        if self.structure.differences[value] {
+        if self.source.options.commits {
+            ring.limit_committed(shift)
+        } else if self.structure.differences[value] {
             ring.limit(shift)
         } else {
             ring.limit_without_differences(shift)

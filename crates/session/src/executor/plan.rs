@@ -83,7 +83,14 @@ impl ServedModel {
         weights.of(commitment, |encoded| Self::with(network, plan, Shared::with(encoded)))
     }
 
+    /// Whether its clients are checked, so that they may be any: one that fails is told nothing, and is not to come back.
+    #[must_use]
+    pub fn is_checked(&self) -> bool {
+        self.steps.iter().any(|step| step.protocol == CHECKED)
+    }
+
     fn with(network: &Network, plan: &Plan, shared: Shared) -> Result<Self, ExecutionError> {
+        lanner_plan::check_sums(network, plan)?;
         let (built, parts) = (plan.build()?, Parts::private(network, shared));
         // Layer by layer: while one is answered, the requests of the next arrive.
         let runs = (0..built.visits().len()).map(|visit| visit..visit + 1).collect();
@@ -183,3 +190,6 @@ impl<P> PartyPlan<P> {
         &self.ahead
     }
 }
+
+/// The protocol of networks whose client is checked.
+const CHECKED: &str = "hardened.network";

@@ -1,12 +1,12 @@
 //! The server's side of a session.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lanner_net::abreast;
 use lanner_primitives::Prg;
 use lanner_process::Mark;
 use lanner_step::Party;
-use lanner_store::{MaterialId, Uploads};
+use lanner_store::{MaterialId, StoreError, Uploads};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;
 
@@ -45,6 +45,8 @@ pub struct Responder {
     at_once: usize,
     /// Whether a phase failed: what it has drawn and sent must not be met again.
     broken: bool,
+    /// Why the disk did not keep, or not give back, what the client asked for last.
+    trouble: Option<StoreError>,
     mark: Mark,
 }
 
@@ -55,8 +57,8 @@ impl Responder {
         let prepared = Queue::new(model.memory().server_material);
         let (rng, computed, at_once) = (Some(rng), Vec::new(), 1);
         let (session, shelf, uploads, broken) = (None, None, None, false);
-        let mark = Mark::here();
-        Self { model, rng, session, prepared, shelf, uploads, computed, at_once, broken, mark }
+        let (trouble, mark) = (None, Mark::here());
+        Self { model, rng, session, prepared, shelf, uploads, computed, at_once, broken, trouble, mark }
     }
 
     /// The same, keeping pairings and material where the client asks for it.
@@ -169,7 +171,7 @@ impl Responder {
         let kept = match shelf(&mut self.shelf)?.keys() {
             Ok(Some(kept)) => ServerSession::read_keys(&self.model, kept.as_bytes()).ok(),
             Ok(None) => None,
-            Err(error) => return refuse(channel, error),
+            Err(error) => return refuse(&mut self.trouble, channel, error),
         };
         self.go_on_with(channel, kept)
     }
@@ -235,21 +237,28 @@ impl Responder {
         let materials = self.prepared.take_for(predictions).map_err(|_| out_of_turn())?;
         let preparations = preparations.min(room.preparations).min(self.prepared.room());
         let fitting = most_together(&self.model.memory(), MAX_PREPARED_BYTES);
-        let at_once = room.at_once.clamp(1, fitting);
+        // Of a client that is checked, one prediction has its verdict before the next begins.
+        let at_once = if self.model.is_checked() { 1 } else { room.at_once.clamp(1, fitting) };
+        let caught = Caught::default();
         let prepare = |lane: &mut dyn Channel| {
             lane.send(PREPARED, &[preparations as u8, at_once as u8])?;
             lane.flush()?;
-            (0..preparations).map(|_| session.prepare(lane)).collect::<Result<Vec<_>, ExecutionError>>()
+            let made = (0..preparations).map(|_| session.prepare(lane));
+            made.collect::<Result<Vec<_>, ExecutionError>>().map_err(|error| caught.note(error))
         };
-        let model = &self.model;
-        let predict = |material| move |lane: &mut dyn Channel| model.predict(lane, material);
+        let (model, note) = (&self.model, &caught);
+        let predict = |material| {
+            move |lane: &mut dyn Channel| model.predict(lane, material).map_err(|error| note.note(error))
+        };
         // Of what the client asked for, so much is served.
         let (predictions, preparations) = (predictions as u8, preparations as u8);
         let served = Request::Together { predictions, preparations };
         channel.allow_ahead(unread::backlog(model.ahead(), served));
         let most_kept = unread::kept(model.ahead(), predictions, preparations, Party::Server);
         let predict = materials.into_iter().map(predict).collect();
-        let (computed, made) = abreast(channel, most_kept, predict, prepare)?;
+        let over = abreast(channel, most_kept, predict, prepare);
+        caught.check()?;
+        let (computed, made) = over?;
         self.computed = computed.concat();
         for made in made? {
             self.computed.extend_from_slice(made.costs());
@@ -274,21 +283,21 @@ impl Responder {
         };
         match shelf.pair(Some(session.keys())) {
             Ok(()) => say_ready(channel),
-            Err(error) => refuse(channel, error),
+            Err(error) => refuse(&mut self.trouble, channel, error),
         }
     }
 
     fn keep(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         let (shelf, session) = (shelf(&mut self.shelf)?, self.session.as_mut().ok_or_else(out_of_turn)?);
         if let Err(error) = self.model.check_kept() {
-            return refuse(channel, error);
+            return refuse(&mut self.trouble, channel, error);
         }
         say_ready(channel)?;
         let (id, made) = (shelf.next(), session.prepare(channel)?);
         made.costs().clone_into(&mut self.computed);
         match shelf.put(id, made, &self.model) {
             Ok(()) => say_ready(channel),
-            Err(error) => refuse(channel, error),
+            Err(error) => refuse(&mut self.trouble, channel, error),
         }
     }
 
@@ -300,11 +309,22 @@ impl Responder {
                 warn!(%error, "kept material cannot be used");
                 return Ok(say(channel, Refusal::Storage)?);
             }
-            Err(error) => return refuse(channel, error),
+            Err(error) => return refuse(&mut self.trouble, channel, error),
         };
         say_ready(channel)?;
         self.computed = self.model.predict(channel, material)?;
         Ok(())
+    }
+
+    /// The cause of a session's end for whoever reads the log: a client that left because the disk failed did not fail itself.
+    #[must_use]
+    pub fn explained(&mut self, error: ExecutionError) -> ExecutionError {
+        match self.trouble.take() {
+            Some(trouble) if matches!(error, ExecutionError::Channel(ChannelError::Disconnected)) => {
+                trouble.into()
+            }
+            _ => error,
+        }
     }
 
     /// Predictions that are prepared in this session and not used.
@@ -317,6 +337,27 @@ impl Responder {
     #[must_use]
     pub fn computed(&self) -> &[Measured] {
         &self.computed
+    }
+}
+
+/// A failed check among exchanges that run at once. It counts whatever else fails before it: a client that cheats in one of them breaks another off.
+#[derive(Default)]
+struct Caught(Mutex<Option<ExecutionError>>);
+
+impl Caught {
+    /// Keeps the error of a client that cheated, and gives one that says less.
+    fn note(&self, error: ExecutionError) -> ExecutionError {
+        if !error.is_dishonest() {
+            return error;
+        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        ExecutionError::Broken
+    }
+
+    /// # Errors
+    /// That of the check.
+    fn check(self) -> Result<(), ExecutionError> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 }
 
@@ -340,7 +381,11 @@ fn say(channel: &mut dyn Channel, refusal: Refusal) -> Result<(), ChannelError> 
 
 /// Tells the client that the server does not go on. Neither what a client can bring about by asking nor a disk that fails is a failure of the
 /// session, which can do without.
-fn refuse(channel: &mut dyn Channel, error: ExecutionError) -> Result<(), ExecutionError> {
+fn refuse(
+    trouble: &mut Option<StoreError>,
+    channel: &mut dyn Channel,
+    error: ExecutionError,
+) -> Result<(), ExecutionError> {
     say_refused(channel)?;
     match error {
         ExecutionError::NotKept { .. }
@@ -348,8 +393,29 @@ fn refuse(channel: &mut dyn Channel, error: ExecutionError) -> Result<(), Execut
         | ExecutionError::Material(_) => Ok(()),
         ExecutionError::Store(error) => {
             warn!(%error, "cannot keep, or not find, what a client asks for");
+            *trouble = Some(error);
             Ok(())
         }
         error => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use lanner_step::ProtocolError;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_check_counts_whatever_else_fails() {
+        let caught = Caught::default();
+        let gone = || ExecutionError::Channel(ChannelError::Disconnected);
+        assert!(matches!(caught.note(gone()), ExecutionError::Channel(_)));
+        let cheats = ExecutionError::Step { step: "output".to_owned(), source: ProtocolError::Cheating };
+        assert!(matches!(caught.note(cheats), ExecutionError::Broken));
+        assert!(matches!(caught.note(gone()), ExecutionError::Channel(_)));
+        assert!(caught.check().unwrap_err().is_dishonest());
+        Caught::default().check().unwrap();
     }
 }

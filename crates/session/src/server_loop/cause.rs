@@ -5,12 +5,14 @@
 use std::error::Error;
 
 use lanner_net::NetError;
+use lanner_step::ProtocolError;
 use lanner_wire::ChannelError;
 use serde::Serialize;
 
 use super::Exhausted;
 use crate::executor::ExecutionError;
 use crate::handshake::HandshakeError;
+use crate::serving::Convicted;
 
 /// Why a connection was turned away or cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -41,6 +43,10 @@ pub enum Cause {
     Parameters,
     /// The client sent something else than was due.
     Protocol,
+    /// The client failed a check that no honest client fails.
+    Cheating,
+    /// The client left when nothing was due of it any more but the check.
+    Unchecked,
     /// The client refused to go on.
     Refused,
     /// The server's own fault: a panic.
@@ -52,6 +58,9 @@ pub enum Cause {
 impl Cause {
     /// The cause of an error that ended a session.
     pub(super) fn of_session(error: &(dyn Error + 'static)) -> Self {
+        if error.is::<Convicted>() {
+            return Self::Cheating;
+        }
         if error.is::<Exhausted>() {
             return Self::Material;
         }
@@ -60,6 +69,13 @@ impl Cause {
         }
         if let Some(error) = error.downcast_ref::<ExecutionError>() {
             return match error {
+                error if error.is_dishonest() => Self::Cheating,
+                ExecutionError::Step { source: ProtocolError::Unchecked(error), .. } => {
+                    match Self::of_channel(error) {
+                        Self::Protocol => Self::Protocol,
+                        _ => Self::Unchecked,
+                    }
+                }
                 // Nothing but what the peer sent can fail in a step that was built.
                 ExecutionError::Step { .. } | ExecutionError::Setup(_) => {
                     error.channel().map_or(Self::Protocol, Self::of_channel)
@@ -75,7 +91,7 @@ impl Cause {
         match error {
             NetError::HandshakeTimedOut { .. } => Self::Timeout,
             NetError::HandshakeClosed => Self::Disconnected,
-            NetError::Certificate(_) | NetError::ClientCertificate(_) => Self::Certificate,
+            NetError::Certificate(_) | NetError::Term(_) | NetError::OwnCertificate(_) => Self::Certificate,
             NetError::Plaintext | NetError::Http | NetError::Tls(_) => Self::Tls,
             NetError::Web(_) => Self::Protocol,
             NetError::Channel(error) => Self::of_channel(error),
@@ -103,6 +119,7 @@ impl Cause {
             ChannelError::Unexpected { .. } | ChannelError::Malformed { .. } => Self::Protocol,
             ChannelError::Refused(_) => Self::Refused,
             ChannelError::TimedOut => Self::Timeout,
+            ChannelError::OwnCertificate(_) => Self::Certificate,
             _ => Self::Disconnected,
         }
     }
@@ -117,7 +134,8 @@ mod tests {
     #[test]
     fn errors_of_a_session_have_a_cause_each() {
         let unexpected = || ChannelError::Malformed { what: "message" };
-        let cases: [(Box<dyn Error>, Cause); 10] = [
+        let step = |source| ExecutionError::Step { step: "output".into(), source };
+        let cases: [(Box<dyn Error>, Cause); 16] = [
             (Box::new(Exhausted { bytes: 3, held: 1, limit: 2 }), Cause::Material),
             (Box::new(HandshakeError::Version { ours: 1, theirs: 2 }), Cause::Version),
             (Box::new(HandshakeError::UnknownModel { name: "secret".into() }), Cause::Model),
@@ -127,6 +145,12 @@ mod tests {
             (Box::new(ExecutionError::Setup(ChannelError::Disconnected.into())), Cause::Disconnected),
             (Box::new(ExecutionError::NoStore), Cause::Server),
             (Box::new(ChannelError::Refused(Refusal::Refused)), Cause::Refused),
+            (Box::new(step(ProtocolError::Cheating)), Cause::Cheating),
+            (Box::new(step(ProtocolError::Unchecked(ChannelError::Disconnected))), Cause::Unchecked),
+            (Box::new(step(ProtocolError::Unchecked(unexpected()))), Cause::Protocol),
+            (Box::new(step(ProtocolError::Channel(ChannelError::Disconnected))), Cause::Disconnected),
+            (Box::new(Convicted::Banned { times: 1 }), Cause::Cheating),
+            (Box::new(Convicted::Elsewhere), Cause::Cheating),
             ("something else".into(), Cause::Server),
         ];
         for (error, cause) in cases {

@@ -1,6 +1,6 @@
 //! What became of each connection, for the server's operator.
 //!
-//! One entry for each connection that ended or was turned away: who, which model, how many predictions and what they took, how it ended.
+//! One entry for each connection that ended or was turned away: who, by address and certificate, which model, how many predictions and what they took, how it ended.
 //! Nothing of it is secret: what an entry says is what the other end knows, how long the server computed, and the error that ended it,
 //! which carries no values.
 
@@ -41,6 +41,8 @@ pub struct Entry {
     pub time: f64,
     /// Where the client connected from.
     pub peer: SocketAddr,
+    /// The certificate that the client showed, as its fingerprint; none if it showed none.
+    pub certificate: Option<String>,
     /// The name of the model that it used; none if it did not get so far.
     pub model: Option<String>,
     /// Predictions made.
@@ -68,9 +70,23 @@ impl Entry {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let time = since.map_or(0.0, |time| time.as_secs_f64());
         let End { ending, cause, reason } = end;
-        let (model, predictions, runs) = (None, 0, Runs::default());
+        let (certificate, model, predictions, runs) = (None, None, 0, Runs::default());
         let (seconds, sent, received) = (0.0, 0, 0);
-        Self { session, time, peer, model, predictions, seconds, sent, received, ending, reason, cause, runs }
+        Self {
+            session,
+            time,
+            peer,
+            certificate,
+            model,
+            predictions,
+            seconds,
+            sent,
+            received,
+            ending,
+            reason,
+            cause,
+            runs,
+        }
     }
 
     pub(super) fn lasted(mut self, time: Duration, traffic: Traffic) -> Self {

@@ -2,6 +2,7 @@
 //! session may hold of the memory that all sessions share.
 
 mod reserved;
+mod standing;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::handshake::{HandshakeError, Offer, answer};
 use crate::requests::{Meeting, Request, Responder, Shelf};
 use crate::server_loop::{Handler, SessionInfo};
 use reserved::Reserved;
+pub use standing::{Bans, Convicted};
 
 /// How long a client may be silent.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,7 @@ pub struct Service {
     models: Vec<Arc<ServedModel>>,
     stock: Arc<Stock>,
     uploads: Arc<Uploads>,
+    bans: Option<Bans>,
 }
 
 impl Service {
@@ -46,7 +49,15 @@ impl Service {
         uploads: impl Into<Arc<Uploads>>,
     ) -> Self {
         let (offers, models) = models.into_iter().map(|(offer, model)| (offer, Arc::new(model))).unzip();
-        Self { patience, offers, models, stock: stock.into(), uploads: uploads.into() }
+        Self { patience, offers, models, stock: stock.into(), uploads: uploads.into(), bans: None }
+    }
+
+    /// The same, where clients that fail a check of a model whose clients are checked are not served any more. Without it they are, and all that a session has for a prediction
+    /// that fails is gone.
+    #[must_use]
+    pub fn with_bans(mut self, bans: Bans) -> Self {
+        self.bans = Some(bans);
+        self
     }
 
     /// The least bytes that all sessions together must be allowed, so that one of them makes a prediction with keys that it uploads.
@@ -90,6 +101,9 @@ impl Handler for Arc<Service> {
             Some(_) => channel.peer_certificate().map(|certificate| certificate.to_string()),
             None => Some("without TLS".to_owned()),
         };
+        // Of models whose clients are checked; who shows no certificate is nobody that could be known again.
+        let bans = self.bans.as_ref().filter(|_| model.is_checked());
+        let mut standing = bans.and_then(|bans| Some(bans.of(session.certificate?)));
         let met = &self.offers[index].model;
         let meeting = Meeting::new(&agreement, met, session.peer.ip().to_string(), certificate);
         let shelf = Shelf::new(Arc::clone(&self.stock), meeting);
@@ -99,12 +113,16 @@ impl Handler for Arc<Service> {
             channel.set_stall_limit(self.patience.between);
             let request = match session.while_idle(|| Responder::receive(channel)) {
                 Err(ExecutionError::Channel(ChannelError::TimedOut)) => break,
-                received => received?,
+                received => received.map_err(|error| service.explained(error))?,
             };
             channel.set_stall_limit(self.patience.within);
             let begun = session.elapsed();
             let room = reserved.room_for(request, service.prepared())?;
-            service.answer_within(channel, request, room)?;
+            let mut answer = || service.answer_within(channel, request, room);
+            match &mut standing {
+                Some(standing) => standing.in_turn::<Box<dyn Error + Send + Sync>>(&mut answer)?,
+                None => answer()?,
+            }
             if request == Request::End {
                 break;
             }

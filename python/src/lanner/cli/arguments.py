@@ -16,7 +16,7 @@ from lanner.errors import MisuseError
 from lanner.files import check_file, why
 from lanner.limits import limits_document
 from lanner.manifest import Manifest
-from lanner.option import add_flag
+from lanner.option import Options, add_flag
 from lanner.options import OPTIONS
 from lanner.progress import SetUpWatch
 from lanner.trust import Trust, parse_address
@@ -25,13 +25,13 @@ from lanner.trust import Trust, parse_address
 KINDS = "a .npy, .npz, .json, .csv, .png or .jpg file, a .txt file of texts, one a line, or a folder of such files"
 
 
-def add_csv_option(parser: argparse.ArgumentParser) -> None:
+def add_csv_option(parser: Options) -> None:
     """The option that says what the first line of a CSV file is; None where it is not given."""
     parser.add_argument(
         "--csv-header",
         action=argparse.BooleanOptionalAction,
-        help="the first line of each .csv file is a header, which is left out; with --no-csv-header it is an input "
-        "(default: an input; what looks like a header is refused, unless it has the names of the model's columns)",
+        help="skip the first line of each .csv file, a header; --no-csv-header reads it as an input (default: use a "
+        "header with the names of the model's columns, reject any other header)",
     )
 
 
@@ -47,26 +47,43 @@ def csv_header(options: argparse.Namespace, *paths: Path | None) -> bool | None:
     return stated
 
 
+_INPUTS, _FILE, _RESULT, _COST = "inputs", "what is read of the file", "what clients learn", "protocols and costs"
+
+#: In which part of the help an option is, other than the last.
+GROUPS = {
+    **dict.fromkeys(("calibration", "input_range", "image", "text", "columns"), _INPUTS),
+    **dict.fromkeys(("output_name", "shape", "fix"), _FILE),
+    **dict.fromkeys(
+        ("output", "k", "digits", "classes", "reveal_saturation", "public_preprocessing", "public_embeddings"), _RESULT
+    ),
+}
+
+
 def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[str, str] = MappingProxyType({})) -> None:
     """Options that decide how an ONNX model is compiled; None where they are not given.
 
     `other_modes` are further choices of ``--mode``, and what they are.
     """
-    parser.add_argument(
+    groups = {title: parser.add_argument_group(title) for title in dict.fromkeys((*GROUPS.values(), _RESULT, _COST))}
+    inputs = groups[_INPUTS]
+    inputs.add_argument(
         "--calibration", metavar="X.npy", type=Path, help=f"typical samples: {KINDS}; 32 or more are advised"
     )
-    add_csv_option(parser)
+    add_csv_option(inputs)
     for name, option in OPTIONS.items():
+        group = groups[GROUPS.get(name, _COST)]
         if name == "mode":
-            _add_mode(parser, others=other_modes)
+            _add_mode(group, others=other_modes)
         else:
-            add_flag(parser, name, option)
+            add_flag(group, name, option)
 
 
 def add_truncate_option(parser: argparse.ArgumentParser) -> None:
     """The option that lets texts be cut."""
     parser.add_argument(
-        "--truncate", action="store_true", help="cut texts to the tokens that the model reads (default: refuse them)"
+        "--truncate",
+        action="store_true",
+        help="cut texts to the number of tokens that the model reads (default: reject longer ones)",
     )
 
 
@@ -80,9 +97,9 @@ def add_kernel_times_option(parser: argparse.ArgumentParser, default: str) -> No
     parser.add_argument(
         "--kernel-times",
         metavar="TABLE",
-        help="the table of kernel times: stored, that of this machine in the state directory; shipped, that of "
-        "another machine in the package; measure, to measure this machine again; or FILE.json (default: "
-        f"$LANNER_KERNEL_TIMES, else {default})",
+        help="table of kernel times: stored (this machine's, in the state directory), shipped (another machine's, in"
+        " the package), measure (measure this machine now), or FILE.json (default: $LANNER_KERNEL_TIMES, else "
+        f"{default})",
     )
 
 
@@ -140,9 +157,7 @@ def add_protocol_options(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "rounding", OPTIONS["rounding"])
 
 
-def _add_mode(
-    parser: argparse.ArgumentParser, default: str | None = None, others: Mapping[str, str] = MappingProxyType({})
-) -> None:
+def _add_mode(parser: Options, default: str | None = None, others: Mapping[str, str] = MappingProxyType({})) -> None:
     option = OPTIONS["mode"]
     if option.flag is not None:
         said = "".join(f"; {name}: {what}" for name, what in others.items())
@@ -217,12 +232,21 @@ def read_classes(path: Path) -> list[str]:
 def add_trust_options(parser: argparse.ArgumentParser) -> None:
     """Options that say which server is trusted."""
     group = parser.add_argument_group("trust")
-    group.add_argument("--pin", metavar="sha256:...", help="the fingerprint that serve printed")
-    group.add_argument("--ca", metavar="FILE", type=Path, help="certificate authorities, instead of --pin")
-    group.add_argument("--cert", metavar="F", type=Path, help="the client's own certificate")
-    group.add_argument("--key", metavar="F", type=Path, help="the key to --cert")
-    group.add_argument("--pin-model", metavar="H", help="the model's commitment, or a file that export wrote")
-    group.add_argument("--insecure-plaintext", action="store_true", help="no TLS; the server must say so too")
+    group.add_argument("--pin", metavar="sha256:...", help="the server's fingerprint, which serve printed")
+    group.add_argument(
+        "--ca",
+        metavar="FILE",
+        type=Path,
+        help="trust servers with a certificate of these authorities, instead of --pin",
+    )
+    group.add_argument(
+        "--cert", metavar="F", type=Path, help="the client's own certificate, if the server requires one"
+    )
+    group.add_argument("--key", metavar="F", type=Path, help="the private key of --cert")
+    group.add_argument(
+        "--pin-model", metavar="H", help="accept only this model: its commitment, or a file that export wrote"
+    )
+    group.add_argument("--insecure-plaintext", action="store_true", help="do without TLS; the server must do the same")
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +300,7 @@ class Peer:
 
 def add_peer_arguments(parser: argparse.ArgumentParser) -> None:
     """The server's address, the model and the trust options."""
-    parser.add_argument("address", metavar="HOST[:PORT]", help="the server; the port is 7400 where none is given")
+    parser.add_argument("address", metavar="HOST[:PORT]", help="the server (default port: 7400)")
 
 
 def add_peer_options(parser: argparse.ArgumentParser, *, several_models: bool = False) -> None:
@@ -288,7 +312,11 @@ def add_peer_options(parser: argparse.ArgumentParser, *, several_models: bool = 
     else:
         parser.add_argument("--model", metavar="NAME", help="which of the server's models")
     parser.add_argument(
-        "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for the server"
+        "--timeout",
+        type=float,
+        metavar="S",
+        default=DEFAULT_TIMEOUT,
+        help=f"seconds to wait for the server (default: {DEFAULT_TIMEOUT:g})",
     )
     parser.add_argument(
         "--proxy",
@@ -296,7 +324,12 @@ def add_peer_options(parser: argparse.ArgumentParser, *, several_models: bool = 
         help="connect through this HTTP proxy, http://[NAME:PASSWORD@]HOST[:PORT], or through none (default: "
         "$HTTPS_PROXY or $ALL_PROXY, unless $NO_PROXY names the server)",
     )
-    parser.add_argument("--keys", type=Path, metavar="KEYS", help="what keygen wrote: a server is sent its part once")
+    parser.add_argument(
+        "--keys",
+        type=Path,
+        metavar="KEYS",
+        help="reuse the keys in this file, which keygen wrote (default: new keys for each session)",
+    )
     add_limit_options(parser)
     add_trust_options(parser)
 

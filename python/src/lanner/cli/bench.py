@@ -43,7 +43,7 @@ Finder = Callable[[str, str, Path | None], "list[Case]"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("suite", choices=SUITES, help="all is every other suite but transformers")
+    parser.add_argument("suite", choices=SUITES, help="what to measure; all includes every suite except transformers")
     add_measuring_options(parser)
 
 
@@ -53,32 +53,32 @@ def add_measuring_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         metavar="P",
-        help=f"what scores may be off by, as a percentage, or bits of all activations (default: {DEFAULT}% for trained "
-        "weights, 8 bits for random ones)",
+        help=f"largest error of a score, as a percentage, or bits of all activations (default: {DEFAULT}% for trained"
+        " weights, 8 bits for random ones)",
     )
     parser.add_argument(
         "--kept-bits",
         type=int,
         metavar="K",
-        help="bits that each lookup of mode tabula keeps, as `lanner compile` has it",
+        help="mode tabula: bits of a value that each lookup keeps",
     )
     parser.add_argument(
         "--network",
         action="append",
         metavar="NAME,...",
-        help="loopback, lan, wan or FILE.toml between the parties, one or several (default: loopback)",
+        help="networks between the parties: loopback, lan, wan or FILE.toml, one or several (default: loopback)",
     )
-    parser.add_argument("--only", metavar="NAME,...", help="the benchmarks of these names")
+    parser.add_argument("--only", metavar="NAME,...", help="run only the benchmarks of these names")
     parser.add_argument(
         "--repeat",
         type=int,
         metavar="N",
-        help="predictions timed (default: 9; 5 of more than 5 s, 3 of more than 20 s)",
+        help="predictions to time (default: 9; 5 if one takes over 5 s, 3 if over 20 s)",
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="trained networks (default: $LANNER_DATA)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with trained networks (default: $LANNER_DATA)")
     add_ray_option(parser, "measure each benchmark on a node of its own")
     parser.add_argument(
-        "--save", type=Path, action=Written, metavar="FILE", help="also write the JSON document to a file"
+        "--save", type=Path, action=Written, metavar="FILE", help="also write the JSON document to this file"
     )
 
 

@@ -52,15 +52,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL.lanner",
         help="the file to write",
     )
-    parser.add_argument("--name", help="the model's name on the server (default: the target's, without its suffix)")
+    parser.add_argument(
+        "--name", help="the model's name on the server (default: the name of the file written, without its suffix)"
+    )
     parser.add_argument(
         "--network",
         metavar="NAME",
-        help="mode auto: what lies between the parties: loopback, lan, wan or FILE.toml (default: lan)",
+        help="mode auto: the network between the parties: loopback, lan, wan or FILE.toml (default: lan)",
     )
     add_compile_options(parser)
-    add_kernel_times_option(parser, "stored, or shipped where there is none: compiling measures nothing by itself")
-    add_ray_option(parser, "run the networks that the search for bits tries")
+    add_kernel_times_option(parser, "stored, or shipped if there is none")
+    add_ray_option(parser, "search for the precision")
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -76,7 +78,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         advance(stage_of(options, "comparing with the float network"))
         agreement = compare(model, samples)
     if agreement["samples"] < ADVISED_SAMPLES:
-        output.warn(f"calibrated on {counted(agreement['samples'], 'sample')}; {ADVISED_SAMPLES} or more are advised")
+        # Where the owner states the range, samples do not decide what is accepted.
+        advice = "" if options.input_range else "inputs beyond twice what was seen are rejected; "
+        few = counted(agreement["samples"], "sample")
+        output.warn(f"calibrated on {few}: {advice}{ADVISED_SAMPLES} or more samples are advised")
     warn_of_ending(model, output)
     warn_of_precision(model, output)
     warn_of_digits(model, agreement, output)
@@ -92,7 +97,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         told = f"published: the table of {input_name}, {' x '.join(map(str, table.shape))} = {weights}"
         output.say(f"{told}; lanner export writes it beside the public half, and clients need it", whole=True)
     inspecting = shlex.join(["lanner", "inspect", str(options.target)])
-    output.say(f"written to {options.target}; `{inspecting}` tells its ranges and what it reveals", whole=True)
+    output.say(f"written to {options.target}; `{inspecting}` shows its ranges and what it reveals", whole=True)
     document = {"model": str(options.target), "commitment": model.commitment, "calibration": agreement}
     output.document({**document, "report": model.report()})
     return 0
@@ -218,14 +223,12 @@ def _probability_difference(model: Model, exact: NDArray[np.float32], integers: 
 
 def _chosen(model: Model, options: argparse.Namespace) -> str:
     """What mode auto has chosen, for people."""
-    steps = [step["protocol"] for step in model.report()["steps"]]
-    protocols = [protocol for protocol in dict.fromkeys(steps) if not protocol.startswith(("local", "share"))]
-    told = ", ".join(f"{steps.count(protocol)} {protocol}" for protocol in protocols)
     objective, network = options.optimize or "latency", options.network or "lan"
-    taken = "several modes together" if model.manifest.mode == "auto" else f"{model.manifest.mode} alone"
+    chosen = "a protocol for each layer" if model.manifest.mode == "auto" else f"mode {model.manifest.mode}"
     estimating = shlex.join(["lanner", "estimate", str(options.target), "--network", network])
-    chosen = f"mode auto took {taken}, for the least {objective} over {network}: {told}"
-    return f"{chosen}; `{estimating}` tells what that takes"
+    return (
+        f"mode auto chose {chosen} for the least {objective} over {network}; `{estimating}` shows the plan and its cost"
+    )
 
 
 def _choose_times(options: argparse.Namespace) -> None:
@@ -246,7 +249,7 @@ def _choose_times(options: argparse.Namespace) -> None:
 
 def _tell_times(times: KernelTimes, output: Output) -> None:
     """Say which table mode auto chose by."""
-    advice = "; lanner estimate measures this machine in a second" if times.table == "shipped" else ""
+    advice = "; run lanner estimate to measure this machine in a second" if times.table == "shipped" else ""
     output.say(f"{times.describe()}{advice}")
     if times.note is not None:
         output.warn(times.note)

@@ -57,7 +57,7 @@ def read_metric(server: ServerProcess, name: str) -> float:
         for sample in family.samples:
             if sample.name == name:
                 return float(sample.value)
-    raise LannerError(f"the server does not tell {name}", where="metrics")
+    raise LannerError(f"the server does not report {name}", where="metrics")
 
 
 def await_counters(server: ServerProcess, requests: int) -> Counters:

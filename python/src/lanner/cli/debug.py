@@ -15,18 +15,18 @@ from lanner.inputs import fit_sources, read_sources
 from lanner.pictures import draw_divergence, size_of
 
 NAME = "debug"
-HELP = "find the layer at which float, fixed-point and secure computation part, on one input, in one process"
+HELP = "find the layer where float, fixed-point and secure results differ, for one input"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
     parser.add_argument("input", type=Path, metavar="INPUT", help=KINDS)
-    parser.add_argument("--index", type=int, default=0, metavar="I", help="which sample of several (default: 0)")
+    parser.add_argument("--index", type=int, default=0, metavar="I", help="which sample of the file (default: 0)")
     add_compile_options(parser)
     add_truncate_option(parser)
     parser.add_argument(
-        "--network", metavar="NAME", default="loopback", help="what mode auto plans for (default: loopback)"
+        "--network", metavar="NAME", default="loopback", help="the network that mode auto plans for (default: loopback)"
     )
     add_html_option(parser)
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.say(title)
     with page(options, output, title):
         show(found, output)
-        caption = "How far each layer is off, as a part of its largest value, and how much of its ring it takes."
+        caption = "Error of each layer as a part of its largest value, and how much of its ring it uses."
         picture(output, size_of(len(found.layers)), caption, lambda drawn: draw_divergence(drawn, found.layers))
     output.document(found.document)
     return 0
@@ -84,7 +84,7 @@ def show(found: Divergence, output: Output) -> None:
     if not found.departures:
         tolerance = 100 * found.document["tolerance"]
         output.say(
-            f"nothing departs: the scores are within {tolerance:g}% of the float network's, and both parties compute "
+            f"no layer differs: the scores are within {tolerance:g}% of the float network's, and both parties compute "
             "the reference"
         )
 

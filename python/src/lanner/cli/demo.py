@@ -27,7 +27,7 @@ from lanner.prediction import Prediction
 from lanner.wording import counted
 
 NAME = "demo"
-HELP = "classify real handwritten digits in private, with both parties on this machine"
+HELP = "classify handwritten digits privately, with a server and a client on this machine"
 
 NETWORK = "mnist_d"
 
@@ -36,9 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_protocol_options(parser)
     add_kernel_times_option(parser, "stored, which the first demo or estimate measures in a second")
-    parser.add_argument("--images", type=int, default=10, metavar="N", help="how many digits (default: 10)")
+    parser.add_argument("--images", type=int, default=10, metavar="N", help="number of digits (default: 10)")
     parser.add_argument(
-        "--save", type=Path, metavar="DIR", help="only write the network and digits into a folder, to try the others"
+        "--save",
+        type=Path,
+        metavar="DIR",
+        help="write the network and digits into this folder instead, to try other commands",
     )
 
 
@@ -76,7 +79,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     done = f"{counted(len(x), 'digit')} in {duration(seconds)} in mode {model.manifest.mode}"
     output.say(f"{done}; the server saw no pixel, the client no weight")
     if build_facts()["profile"] != "release":
-        output.say("this build checks its arithmetic, as tests want it; that of `make install`, or a wheel, is faster")
+        output.say("this build is for tests and checks its arithmetic; wheels, and `make install`, are faster")
     if times is not None:
         output.say(times.describe())
         if times.note is not None:

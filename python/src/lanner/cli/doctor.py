@@ -21,7 +21,7 @@ from lanner.pairings import pairings
 from lanner.state import state_directory, state_path
 
 NAME = "doctor"
-HELP = "show versions, CPU features and what is missing"
+HELP = "show versions, CPU features and optional packages"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibrate",
         action="store_true",
-        help="first measure what operations take on this machine, for lanner estimate: some minutes on an idle machine",
+        help="measure this machine's kernel times first, for lanner estimate; takes some minutes on an idle machine",
     )
 
 
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if times.note is not None:
         output.warn(times.note)
     for lack in missing:
-        output.say(f"missing: {lack['package']}, for {lack['needed_for']}: {lack['fix']}")
+        output.say(f"not installed: {lack['package']}, needed only for {lack['needed_for']}: {lack['fix']}")
     output.document(document)
     return 0
 

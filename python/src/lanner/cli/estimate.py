@@ -38,7 +38,7 @@ from lanner.trust import Trust
 from lanner.wording import counted
 
 NAME = "estimate"
-HELP = "tell what a prediction will take: seconds, bytes, rounds, memory and material, by phase and layer"
+HELP = "estimate time, traffic and memory of a prediction before running it"
 
 #: Before a server's address as ``--network``: the network to it.
 MEASURE = "measure:"
@@ -56,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--network",
         metavar="NAME",
         default="loopback",
-        help="between the parties: loopback, lan, wan, FILE.toml, or measure:HOST[:PORT], for which the network to a"
-        " real server is measured, trusted as the options say (default: loopback)",
+        help="the network between the parties: loopback, lan, wan, FILE.toml, or measure:HOST[:PORT] to measure the "
+        "network to a server, with the trust options (default: loopback)",
     )
     for party in ("client", "server"):
         parser.add_argument(
@@ -67,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=f"cores of the {party}'s machine (default: as many as the machine of the kernel times)",
         )
         parser.add_argument(
-            f"--{party}-memory", metavar="SIZE", help=f"memory of the {party}, to tell whether it is enough: 8GB"
+            f"--{party}-memory",
+            metavar="SIZE",
+            help=f"memory of the {party}, as in 8GB; estimate reports whether it is enough",
         )
     add_kernel_times_option(parser, "stored, which the first estimate measures in a second")
     add_html_option(parser)
@@ -76,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action=Written,
         metavar="F.png",
-        help="draw time and bytes by layer: .png, .svg or .pdf, with matplotlib",
+        help="draw time and bytes by layer into a .png, .svg or .pdf file (needs matplotlib)",
     )
     add_trust_options(parser)
 
@@ -117,7 +119,7 @@ def run(options: Namespace, output: Output) -> int:
         _compare(found, network, output)
         _tell_times(options.kernel_times, output)
         for mode, refusal in refused.items():
-            output.say(f"mode {mode} does not take it: {refusal}")
+            output.say(f"mode {mode} does not support it: {refusal}")
         for each in found.values():
             _draw(each, output)
     output.document(
@@ -150,7 +152,7 @@ def _compiled(
 
 def _tell(found: Estimate, options: Namespace, output: Output) -> int:
     """Phases, layers and memory of one model."""
-    with page(options, output, f"What a prediction by {found.document['model']} will take"):
+    with page(options, output, f"Estimate of a prediction by {found.document['model']}"):
         _show(found, output)
         _draw(found, output)
     if options.plot is not None:
@@ -207,9 +209,9 @@ def _tell_times(times: KernelTimes, output: Output) -> None:
 
 def _tell_what_fits(fits: Fits, output: Output) -> None:
     if not fits.client:
-        output.warn(f"the client has too little memory: a prediction takes {size(fits.client_bytes)} of it")
+        output.warn(f"the client has too little memory: a prediction needs {size(fits.client_bytes)} of it")
     if not fits.server:
-        output.warn(f"the server has too little memory: a prediction takes {size(fits.server_bytes)} of it")
+        output.warn(f"the server has too little memory: a prediction needs {size(fits.server_bytes)} of it")
     elif fits.sessions is not None:
         output.say(f"the server has memory for {counted(fits.sessions, 'session')} with a prediction each")
 

@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--debug",
         action="store_true",
-        help="also tell at which layer the samples part that float and fixed point label differently, the first "
-        f"{MOST_PARTED}",
+        help=f"also report, for the first {MOST_PARTED} samples with differing labels, the layer where float and "
+        "fixed point differ",
     )
     add_sweep_options(parser)
     add_worker_options(parser, "run --secure by clients, and --bits by tasks,")
@@ -125,7 +125,7 @@ def _check_ray(options: argparse.Namespace) -> None:
     """Check that what is asked of a cluster is there to be done on one."""
     check_workers(options)
     if options.ray is not None and not options.secure and options.bits is None:
-        raise MisuseError("--ray goes with --secure or --bits", fix="give one of them; references take one machine")
+        raise MisuseError("--ray goes with --secure or --bits", fix="give one of them; references run on one machine")
 
 
 def _secure(
@@ -175,7 +175,7 @@ def _show_parted(parted: list[dict[str, Any]] | None, manifest: Manifest, output
         (entry["index"], label(entry["float"]), label(entry["fixed"]), entry["layer"], entry["what"])
         for entry in parted
     ]
-    output.table(("sample", "float", "fixed-point", "they part at", "where"), rows)
+    output.table(("sample", "float", "fixed-point", "differ at", "where"), rows)
 
 
 def _losses(task: Task, results: dict[str, Results]) -> list[str]:

@@ -44,5 +44,5 @@ def add_log_option(parser: argparse.ArgumentParser) -> None:
         "--log-format",
         choices=FORMATS,
         default="text",
-        help="what standard error holds: lines for people, or a JSON object on each (default: text)",
+        help="format of standard error: text for people, or a JSON object on each line (default: text)",
     )

@@ -24,7 +24,7 @@ def save_example(folder: Path, network: str, output: Output) -> int:
 
     typical, (x, y) = load_digits("train")[0][:CALIBRATION_SAMPLES], load_digits("test")
     names = {
-        "digits.onnx": "a network that tells handwritten digits",
+        "digits.onnx": "a network for handwritten digits",
         "inputs.npy": f"{len(typical)} digits to calibrate it with",
         "image.npy": f"one digit to classify, a {y[0]}",
         "labelled.npz": f"{len(x)} digits and what they are, to evaluate it",

@@ -12,7 +12,7 @@ from lanner.embeddings import beside
 from lanner.model import load
 
 NAME = "export"
-HELP = "write the half of a model that clients may see and pin"
+HELP = "write the public half of a model, which clients may see and pin"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

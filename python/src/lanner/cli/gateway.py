@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lanner.telemetry.records import Listener, Request
 
 NAME = "gateway"
-HELP = "offer a server's models on this machine, as the Open Inference Protocol v2 (KServe) and as a web page"
+HELP = "offer a server's models on this machine, to programs (KServe, Open Inference Protocol v2) and to browsers"
 
 #: What traces call the gateway, where no variable names it.
 SERVICE = "lanner-gateway"
@@ -50,44 +50,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_peer_arguments(parser)
     group = parser.add_argument_group(
         "callers",
-        "Inputs are in the clear between a caller and the gateway: run it where they are. TLS and a token "
+        "Callers send their inputs unencrypted to the gateway, so run it where the inputs are. TLS and a token "
         "are required as soon as other machines can reach it.",
     )
     group.add_argument(
         "--listen",
         default="127.0.0.1:8080",
         metavar="HOST[:PORT]",
-        help="where callers connect; port 0 is a free one (default: 127.0.0.1:8080, this machine alone)",
+        help="address for callers; port 0 chooses a free one (default: 127.0.0.1:8080, this machine only)",
     )
     group.add_argument("--tls-cert", type=Path, metavar="F", help="the gateway's certificate, for HTTPS")
-    group.add_argument("--tls-key", type=Path, metavar="F", help="the key to --tls-cert")
+    group.add_argument("--tls-key", type=Path, metavar="F", help="the private key of --tls-cert")
     group.add_argument(
         "--token-file",
         type=Path,
         metavar="F",
-        help="what callers must send as `Authorization: Bearer ...`; made where it is missing (default: gateway.token "
-        "in the state directory where others can reach the gateway, and no token on this machine alone)",
+        help="file with the token that callers send as `Authorization: Bearer ...`; created if missing (default: "
+        "gateway.token in the state directory if other machines can connect, else no token)",
     )
     group.add_argument(
         "--name",
         action="append",
         default=[],
         metavar="HOST",
-        help="a host name under which callers reach the gateway, beside its address; may be repeated",
+        help="a host name under which callers reach the gateway, besides its address; may be repeated",
     )
     group.add_argument(
         "--max-waiting",
         type=int,
         default=DEFAULT_WAITING,
         metavar="N",
-        help="requests that may wait for others; further ones are told to try again later "
-        f"(default: {DEFAULT_WAITING})",
+        help=f"requests that may wait; further ones are asked to try again later (default: {DEFAULT_WAITING})",
     )
     group.add_argument(
         "--health",
         metavar="ADDR",
-        help="answer /healthz and /readyz at HOST:PORT too, without TLS and token, for probes that no caller can keep "
-        "from an answer",
+        help="answer /healthz and /readyz also at HOST:PORT, without TLS and token, for probes",
     )
     add_log_option(parser)
     add_peer_options(parser, several_models=True)

@@ -25,8 +25,8 @@ from lanner.wording import counted
 
 NAME = "inspect"
 HELP = (
-    "show a model's operators, shapes, ranges, scales, parameters and leakage; of an ONNX file, whether it can be "
-    "compiled, and if not, every reason, with exit code 3"
+    "show a model's layers, ranges and parameters, and what each party learns; check whether an ONNX file can be "
+    "compiled"
 )
 
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for name in ACCEPTING:
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
-            raise MisuseError("a compiled model has it decided already", where=option, fix="leave it out")
+            raise MisuseError("this is fixed in a compiled model", where=option, fix="leave it out")
     _check_data(options)
     check_page(options)
     model = load(options.model, **read_limits(options))
@@ -98,8 +98,8 @@ def _show_accuracy(options: argparse.Namespace, model: Model, labelled: Labelled
 def _draw_estimate(model: Model, options: argparse.Namespace, output: Output) -> None:
     found = model.estimate("lan", state_dir=options.state_dir)
     caption = (
-        "What a prediction takes over a local network, by layer, as lanner estimate tells it; lanner run --html sets "
-        "what a prediction took beside it."
+        "What a prediction takes over a local network, by layer, as lanner estimate predicts; lanner run --html adds "
+        "what it took."
     )
     picture(output, size_of(len(spoken(found.layers))), caption, lambda drawn: draw_estimate(drawn, found))
 

@@ -13,12 +13,12 @@ from lanner.cli.written import Written
 from lanner.keys import keygen
 
 NAME = "keygen"
-HELP = "make keys for predict and prepare, of which a server is sent its part once"
+HELP = "generate client keys once and reuse them; each server receives its part once"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL.public", help="what export wrote, or a MODEL.lanner")
+    parser.add_argument("model", type=Path, metavar="MODEL.public", help="a file that export wrote, or MODEL.lanner")
     parser.add_argument(
         "-o",
         dest="target",
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         beside=[".upload"],
         required=True,
         metavar="KEYS",
-        help="the secret file; servers get KEYS.upload",
+        help="the file with the secret keys; KEYS.upload beside it is what servers receive",
     )
     add_limit_options(parser)
 
@@ -38,6 +38,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
         made = keygen(options.model, options.target, **read_limits(options))
     given = f"--keys {shlex.quote(made.keys)}"
     output.say(f"{made.keys} ({size(made.keys_bytes)}) is secret: keep it, and give it with {given}", whole=True)
-    output.say(f"{made.upload} ({size(made.upload_bytes)}) is what a server gets, once")
+    output.say(f"{made.upload} ({size(made.upload_bytes)}) is the part that a server receives, once")
     output.document(asdict(made))
     return 0

@@ -39,8 +39,8 @@ def add_data_options(parser: argparse.ArgumentParser, *, required: bool, measure
         type=Path,
         required=required,
         metavar="X.npz",
-        help="samples `x` and what is true of them `y`: class names or indices, labels or values; or a .txt file with "
-        "what is true, a tab and a text on each line" + measured,
+        help="samples `x` with the truth `y`: class names or indices, labels or values; or a .txt file with the "
+        f"truth, a tab and a text on each line{measured}",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
 

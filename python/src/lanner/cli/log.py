@@ -34,6 +34,8 @@ class SessionLog:
 def connection_event(connection: Connection) -> Event:
     """Peer, model, predictions, and how a connection ended; nothing secret is known of it."""
     told = [f"{_local(connection.time)} session {connection.number}, {connection.peer}"]
+    if connection.certificate is not None:
+        told.append(f"certificate {connection.certificate}")
     if connection.model is not None:
         told.append(f"model {connection.model}, {counted(connection.predictions, 'prediction')}")
     if connection.seconds > 0:
@@ -48,6 +50,7 @@ def connection_event(connection: Connection) -> Event:
         {
             "session": connection.number,
             "peer": connection.peer,
+            "certificate": connection.certificate,
             "model": connection.model,
             "mode": connection.mode,
             "predictions": connection.predictions,

@@ -40,7 +40,7 @@ class Offered:
         name, rest = (named[1], named[2]) if named else (None, text)
         if named is None and "=" in text and not Path(text).exists():
             raise MisuseError(
-                f"{text.partition('=')[0]!r} is no name for a model", fix="take letters, digits, dots, - and _"
+                f"{text.partition('=')[0]!r} is not a name for a model", fix="use letters, digits, dots, - and _"
             )
         pinned = _PINNED.fullmatch(rest)
         if pinned is not None:

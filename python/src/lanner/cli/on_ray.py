@@ -28,7 +28,7 @@ def add_ray_option(parser: argparse.ArgumentParser, done: str) -> None:
     parser.add_argument(
         "--ray",
         metavar="ADDRESS",
-        help=f"{done} on a Ray cluster: HOST:PORT, ray://HOST:PORT or auto, or {LOCAL} for one that is started here",
+        help=f"{done} on a Ray cluster: HOST:PORT, ray://HOST:PORT, auto, or {LOCAL} to start one here",
     )
 
 
@@ -36,7 +36,7 @@ def add_worker_options(parser: argparse.ArgumentParser, done: str) -> None:
     """The options of a command whose workers are clients of a server."""
     add_ray_option(parser, done)
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="with --ray: how many clients (default: one for each CPU)"
+        "--workers", type=int, metavar="N", help="with --ray: number of clients (default: one for each CPU)"
     )
 
 

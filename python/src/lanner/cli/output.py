@@ -224,7 +224,7 @@ def writing_results() -> Iterator[None]:
         raise LannerError(
             f"standard output cannot be written ({why(error)})",
             where="standard output",
-            fix="make room there, or send it elsewhere",
+            fix="free some space there, or send the output elsewhere",
         ) from None
 
 

@@ -14,7 +14,7 @@ from lanner.files import why
 from lanner.web.files import is_built, page_files, server_document
 
 NAME = "page"
-HELP = "write the page for browsers as files, for a host that is not the server"
+HELP = "write the browser client's page as static files for another host"
 
 #: The hashes of all files, beside them.
 INTEGRITY = "integrity.json"
@@ -33,15 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="wss://HOST:PORT",
         help="the server, as browsers reach it: `wss://` with a public certificate, or `ws://` on the same machine",
     )
-    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="DIR", help="a folder to make")
-    parser.add_argument("--pin", required=True, metavar="sha256:...", help="the fingerprint that the server printed")
+    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="DIR", help="the folder to create")
+    parser.add_argument(
+        "--pin", required=True, metavar="sha256:...", help="the server's fingerprint, which serve printed"
+    )
     parser.add_argument(
         "--model",
         action="append",
         required=True,
         dest="models",
         metavar="NAME=COMMITMENT",
-        help="a model, as `lanner inspect` prints its commitment; may be repeated",
+        help="a model with its commitment, which `lanner inspect` prints; may be repeated",
     )
 
 
@@ -71,10 +73,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def require_built() -> None:
-    """Check that this installation has the client for browsers."""
+    """Check that this installation has the browser client."""
     if not is_built():
         raise MisuseError(
-            "this installation was built without the client for browsers",
+            "this installation was built without the browser client",
             fix="build it with `make web` in a checkout, or install a wheel that has it",
         )
 
@@ -108,5 +110,7 @@ def _models(texts: list[str]) -> dict[str, str]:
 def _address(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("ws", "wss") or not parts.hostname or parts.path not in ("", "/"):
-        raise MisuseError(f"{text!r} is no address of a WebSocket", fix="write wss://HOST:PORT, or ws://localhost:PORT")
+        raise MisuseError(
+            f"{text!r} is not the address of a WebSocket", fix="write wss://HOST:PORT, or ws://localhost:PORT"
+        )
     return f"{parts.scheme}://{parts.netloc}"

@@ -12,13 +12,13 @@ from lanner.pairings import pairings, revoke
 from lanner.state import state_path
 
 NAME = "pairings"
-HELP = "show with whom this machine's clients and servers keep keys and material, or revoke a pairing"
+HELP = "list the peers with whom this machine keeps keys and material, or revoke a pairing"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("action", nargs="?", choices=("revoke",), help="forget a pairing, with all that is kept for it")
-    parser.add_argument("id", nargs="?", metavar="ID", help="the pairing: the beginning of its name is enough")
+    parser.add_argument("action", nargs="?", choices=("revoke",), help="forget a pairing and everything stored for it")
+    parser.add_argument("id", nargs="?", metavar="ID", help="the pairing; the beginning of its name is enough")
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.action == "revoke":
         entry = _named(found, options.id)
         revoke(state, entry["id"])
-        output.say(f"revoked {entry['id']}: what the other side keeps of it serves nobody any more")
+        output.say(f"revoked {entry['id']}; what the peer still keeps of it is useless")
         output.document({"revoked": entry["id"]})
         return 0
     rows = [
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             entry["id"][:12],
             entry["party"],
             entry["model"],
-            entry["peer"] if entry["certificate"] is None else entry["certificate"],
+            _shortened(entry["peer"] if entry["certificate"] is None else entry["certificate"]),
             entry["predictions"],
             size(entry["bytes"]),
             _moment(entry["created"]),
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         )
         for entry in found
     ]
-    output.table(("pairing", "part", "model", "with", "predictions", "bytes", "made", "last used"), rows)
+    output.table(("pairing", "role", "model", "peer", "predictions", "bytes", "made", "last used"), rows)
     if not rows:
         output.say(f"there are no pairings in {state}")
     output.document({"pairings": found})
@@ -60,6 +60,15 @@ def _named(found: list[dict[str, Any]], name: str | None) -> dict[str, Any]:
         what = "there is no such pairing" if not matching else f"{len(matching)} pairings begin so"
         raise MisuseError(what, where=name, fix="give an ID that lanner pairings prints")
     return next(iter(matching.values()))
+
+
+def _shortened(peer: str) -> str:
+    """A peer as people compare it: of a fingerprint the beginning, which --json has whole."""
+    return peer if len(peer) <= _SHOWN else f"{peer[:_SHOWN]}..."
+
+
+#: Characters of a peer that are shown: of a fingerprint its kind and 12 digits.
+_SHOWN = len("sha256:") + 12
 
 
 def _moment(seconds: int) -> str:

@@ -75,6 +75,29 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
+#: What is typed behind each command, in the simplest case.
+EXAMPLES = {
+    "demo": "--mode cheetah",
+    "compile": "net.onnx -o net.lanner --calibration samples.npy",
+    "inspect": "net.lanner",
+    "estimate": "net.lanner --network wan",
+    "export": "net.lanner -o net.public",
+    "keygen": "net.public -o net.keys",
+    "serve": "net.lanner --listen 0.0.0.0:7400",
+    "page": "wss://hospital.example -o page --pin sha256:... --model net=607d...",
+    "prepare": "hospital.example:7400 --count 10 --pin sha256:...",
+    "predict": "hospital.example:7400 picture.png --pin sha256:...",
+    "gateway": "hospital.example:7400 --pin sha256:...",
+    "evaluate": "net.lanner --data test.npz",
+    "run": "net.lanner picture.png",
+    "debug": "net.lanner picture.png",
+    "bench": "networks --mode cheetah --only mnist_d",
+    "pairings": "",
+    "doctor": "",
+    "completion": "bash",
+}
+
+
 def build_parser() -> Parser:
     """The parser of the whole command line."""
     parser = Parser(
@@ -83,7 +106,13 @@ def build_parser() -> Parser:
     add_common(parser, top=True)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     for module in COMMANDS:
-        command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP + ".", allow_abbrev=False)
+        command = commands.add_parser(
+            module.NAME,
+            help=module.HELP,
+            description=f"{module.HELP[0].upper()}{module.HELP[1:]}.",
+            epilog=f"Example: lanner {module.NAME} {EXAMPLES[module.NAME]}".rstrip(),
+            allow_abbrev=False,
+        )
         module.add_arguments(command)
         add_common(command, top=False)
         command.set_defaults(command=module.run, parser=command)
@@ -98,13 +127,20 @@ def add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
         return value if top else argparse.SUPPRESS
 
     group = parser.add_argument_group("everywhere")
-    group.add_argument("--json", action="store_true", default=default(False), help="print one JSON document")
-    group.add_argument("--state-dir", metavar="D", default=default(None), help="where keys and material are kept")
+    group.add_argument(
+        "--json", action="store_true", default=default(False), help="print one JSON document instead of tables"
+    )
+    group.add_argument(
+        "--state-dir",
+        metavar="D",
+        default=default(None),
+        help="directory for keys and material (default: $LANNER_HOME, else the platform's)",
+    )
     group.add_argument(
         "--version",
         action="store_true",
         default=default(False),
-        help="print the version; with --json what was built, too",
+        help="print the version; with --json also how it was built",
     )
 
 

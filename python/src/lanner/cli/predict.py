@@ -45,7 +45,7 @@ from lanner.state import state_directory, state_path
 from lanner.texts import LINES
 
 NAME = "predict"
-HELP = "classify inputs by a server that does not see them"
+HELP = "ask a server for predictions without showing it the inputs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help=f"{KINDS}; or, for a model that reads texts, a text itself: what is no file and is not named as one",
+        help=f"{KINDS}; for a model that reads texts also a text itself",
     )
     add_csv_option(parser)
     add_truncate_option(parser)
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="afterwards prepare so many that N are in stock for the next time, as lanner prepare does",
+        help="afterwards prepare material until there is enough for N predictions, as lanner prepare does",
     )
     add_worker_options(parser, "predict by clients")
     add_peer_options(parser)
@@ -167,7 +167,7 @@ def collect(
 ) -> list[Prediction]:
     """Wait for predictions, of which there are `count` if that is known; each is kept in `output` as it is made."""
     predictions: list[Prediction] = []
-    with shown_if_broken(predictions, output), output.progress(doing, count) as advance:
+    with shown_if_broken(predictions, output, count), output.progress(doing, count) as advance:
         for prediction in made:
             predictions.append(prediction)
             output.predictions.append(prediction.document())
@@ -176,13 +176,16 @@ def collect(
 
 
 @contextmanager
-def shown_if_broken(predictions: Sequence[Prediction], output: Output) -> Iterator[None]:
+def shown_if_broken(predictions: Sequence[Prediction], output: Output, count: int | None = None) -> Iterator[None]:
     """Print for people what was predicted when the body fails: it was paid for, and the error follows it."""
     try:
         yield
     except BaseException:
         if predictions:
             show_predictions(predictions, output)
+            of_all = "" if count is None else f" of {count}"
+            done = f"{len(predictions)}{of_all} predictions are done"
+            output.warn(f"{done}; run the command again for the inputs behind the last one above")
         raise
 
 
@@ -191,8 +194,10 @@ def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
     probabilities = rounded_probabilities([prediction.probability for prediction in predictions])
     results = [_result_of(*each) for each in zip(predictions, probabilities, strict=True)]
     told = [column for column in results[0] if any(result[column] is not None for result in results)]
+    # Of files with one sample each the place in the file says nothing.
+    is_placed = any(prediction.index for prediction in predictions)
     rows = [
-        (prediction.input, prediction.index, *(result[column] for column in told))
+        (prediction.input, prediction.index if is_placed else None, *(result[column] for column in told))
         for prediction, result in zip(predictions, results, strict=True)
     ]
     output.table(("input", "index", *told), rows)

@@ -13,13 +13,13 @@ from lanner.prediction import PHASES, Phase
 from lanner.state import state_directory
 
 NAME = "prepare"
-HELP = "make the material of later predictions now; client and server keep it until each is used, once"
+HELP = "make the material of later predictions now; client and server store it until it is used once"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_peer_arguments(parser)
-    parser.add_argument("--count", type=int, required=True, metavar="N", help="for how many predictions")
+    parser.add_argument("--count", type=int, required=True, metavar="N", help="number of predictions to prepare")
     add_peer_options(parser)
 
 

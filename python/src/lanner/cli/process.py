@@ -112,7 +112,7 @@ class ServerProcess:
             connection.request("GET", "/metrics")
             return connection.getresponse().read().decode()
         except OSError as error:
-            raise TransportError(f"the server does not tell its counters ({error})") from None
+            raise TransportError(f"the server does not report its counters ({error})") from None
         finally:
             connection.close()
 

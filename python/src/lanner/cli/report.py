@@ -21,6 +21,8 @@ _LEARNS = {
     "ciphertexts": "ciphertexts",
     "text": "texts",
     "server": "server",
+    "cheating": "clients that cheat",
+    "assumed": "assumed",
     "not_protected": "not protected",
 }
 

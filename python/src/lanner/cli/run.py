@@ -27,7 +27,7 @@ from lanner.prediction import PHASES, Prediction
 from lanner.wording import counted
 
 NAME = "run"
-HELP = "run a model on an input in private, with both parties on this machine"
+HELP = "run a model privately on an input, with both parties on this machine"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_truncate_option(parser)
     add_html_option(parser)
     parser.add_argument(
-        "--network", metavar="NAME", default="loopback", help="loopback, lan, wan or FILE.toml (default: loopback)"
+        "--network",
+        metavar="NAME",
+        default="loopback",
+        help="emulate this network between the parties: loopback, lan, wan or FILE.toml (default: loopback)",
     )
 
 

@@ -54,28 +54,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "models",
         nargs="+",
         metavar="[NAME=]MODEL.lanner[@COMMITMENT]",
-        help="compiled models; with a commitment, as `lanner inspect` prints it, a file that holds another model is "
-        "refused",
+        help="compiled models; with @COMMITMENT, which `lanner inspect` prints, the server rejects a file with "
+        "another model",
     )
     parser.add_argument(
         "--listen",
         default=f"127.0.0.1:{DEFAULT_PORT}",
         metavar="HOST:PORT",
-        help=f"where clients connect; port 0 is a free one (default: 127.0.0.1:{DEFAULT_PORT}, this machine alone)",
+        help=f"address for clients; port 0 chooses a free one (default: 127.0.0.1:{DEFAULT_PORT}, this machine only)",
     )
-    parser.add_argument("--tls-cert", type=Path, metavar="F", help="a certificate, instead of a self-signed one")
-    parser.add_argument("--tls-key", type=Path, metavar="F", help="the key to --tls-cert")
-    parser.add_argument("--client-ca", type=Path, metavar="F", help="authorities whose certificates clients must show")
+    parser.add_argument("--tls-cert", type=Path, metavar="F", help="certificate to show (default: a self-signed one)")
+    parser.add_argument("--tls-key", type=Path, metavar="F", help="the private key of --tls-cert")
     parser.add_argument(
-        "--metrics", metavar="ADDR", help="tell metrics at HOST:PORT/metrics, and health at /healthz and /readyz"
+        "--client-ca", type=Path, metavar="F", help="admit only clients with a certificate of these authorities"
+    )
+    parser.add_argument(
+        "--ban-after",
+        type=int,
+        metavar="N",
+        help="mode hardened: ban a certificate after N failed checks, which no honest client fails (default: 1)",
+    )
+    parser.add_argument(
+        "--metrics",
+        metavar="ADDR",
+        help="publish metrics at http://HOST:PORT/metrics, and health at /healthz and /readyz",
     )
     parser.add_argument(
         "--metrics-name",
         action="append",
         default=[],
         metavar="HOST",
-        help="a host name under which --metrics is read, beside its address and the machine's own name; may be "
-        "repeated",
+        help="another host name for --metrics, besides its address and this machine's name; may be repeated",
     )
     parser.add_argument(
         "--max-sessions",
@@ -88,67 +97,69 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-material",
         type=int,
         metavar="BYTES",
-        help="memory for material, keys and backlogs of all sessions together (default: a quarter of the memory)",
+        help="memory for material, keys and backlogs of all sessions (default: a quarter of this machine's memory)",
     )
     parser.add_argument(
         "--max-stock",
         type=int,
         metavar="BYTES",
-        help="material and keys kept on disk for clients, or 0 (default: a quarter of what is free, 16 GiB at most)",
+        help="disk space for clients' material and keys; 0 stores none (default: a quarter of the free space, 16 GiB"
+        " at most)",
     )
     parser.add_argument(
         "--max-keys",
         type=int,
         metavar="BYTES",
-        help="uploaded keys kept on disk, the last used, or 0 (default: a quarter of what is free, 4 GiB at most)",
+        help="disk space for uploaded keys, of which the last used stay; 0 stores none (default: a quarter of the "
+        "free space, 4 GiB at most)",
     )
     parser.add_argument(
         "--share-weights",
         type=Path,
         metavar="DIR",
-        help="keep encoded weights in a directory, once for all servers of this machine; as secret as the models",
+        help="keep encoded weights in this directory, once for all servers of this machine; as secret as the models",
     )
     parser.add_argument(
         "--timeout",
         type=float,
         metavar="S",
         default=DEFAULT_TIMEOUT,
-        help="seconds without a byte after which a session is closed in the middle of a request; between requests a "
-        f"session is waited for 15 minutes, or longer if S is longer (default: {DEFAULT_TIMEOUT:g})",
+        help="seconds of silence within a request after which a session is closed; between requests it is 15 "
+        f"minutes, or --timeout if that is longer (default: {DEFAULT_TIMEOUT:g})",
     )
     parser.add_argument(
         "--web",
         metavar="HOST:PORT",
-        help="where browsers connect, and get the page; may be the address of --listen",
+        help="address for browsers, which get a page there; may equal --listen",
     )
     parser.add_argument(
         "--web-origin",
         action="append",
         default=[],
         metavar="ORIGIN",
-        help="an origin of pages of another host that may connect, such as https://page.example; may be repeated",
+        help="let pages of this origin connect, such as https://page.example; may be repeated",
     )
     parser.add_argument(
         "--web-name",
         action="append",
         default=[],
         metavar="HOST",
-        help="a host name under which browsers reach the server, beside its address and the machine's own name; may "
-        "be repeated",
+        help="a host name under which browsers reach the server, besides its address and this machine's name; may be"
+        " repeated",
     )
     parser.add_argument(
         "--web-without-origin",
         action="store_true",
-        help="let programs connect over WebSocket that are no browsers, and so name no origin",
+        help="let programs other than browsers connect over WebSocket; they name no origin",
     )
     parser.add_argument(
-        "--web-cert", type=Path, metavar="F", help="a certificate that browsers accept, for https:// and wss://"
+        "--web-cert", type=Path, metavar="F", help="certificate that browsers accept, for https:// and wss://"
     )
-    parser.add_argument("--web-key", type=Path, metavar="F", help="the key to --web-cert")
+    parser.add_argument("--web-key", type=Path, metavar="F", help="the private key of --web-cert")
     add_log_option(parser)
     add_limit_options(parser)
-    parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
-    # For the commands that start a server: it must not outlive them, however they end.
+    parser.add_argument("--insecure-plaintext", action="store_true", help="do without TLS; clients must do the same")
+    # For the commands that start a server: it must not outlive them, however they end, and all its clients are theirs.
     parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -189,6 +200,9 @@ def _serve(
             readiness.state = "ready"
             output.document({**_document(server), "metrics": address})
             _announce(server, address, output)
+            if server.outside_term is not None:
+                advice = "clients with --ca reject it, clients with --pin accept it; renew it"
+                output.warn(f"the server's certificate: {server.outside_term}; {advice}")
             _wait(stopped, journal, output)
         finally:
             readiness.state = "stopping"
@@ -212,13 +226,21 @@ def _watched(server: Server, where: _Metrics, readiness: Readiness) -> Iterator[
         yield bound, (metrics,)
 
 
+class _OwnServer(Server):
+    """A server for who started it alone."""
+
+    _own_clients = True
+
+
 def _server(options: argparse.Namespace) -> Server:
-    return Server(
+    kind = _OwnServer if options.until_stdin_closes else Server
+    return kind(
         _load_models(options.models, read_limits(options)),
         options.listen,
         tls_cert=options.tls_cert,
         tls_key=options.tls_key,
         client_ca=options.client_ca,
+        ban_after=options.ban_after,
         state_dir=options.state_dir,
         max_sessions=options.max_sessions,
         max_material=options.max_material,
@@ -249,7 +271,7 @@ def _wait(stopped: threading.Event, journal: Journal, output: Output) -> None:
     while not stopped.wait(LOG_SECONDS):
         ended.look(journal.read())
     _on_interrupt(signal.default_int_handler)
-    output.tell(f"stopping: who is served has {DRAIN_SECONDS:g} s to finish; Ctrl-C cuts them off", event="stopping")
+    output.tell(f"stopping: sessions have {DRAIN_SECONDS:g} s to finish; Ctrl-C ends them now", event="stopping")
 
 
 def _await_end_of_input(stopped: threading.Event) -> None:
@@ -306,8 +328,8 @@ def _web_line(server: Server) -> str:
     """What to open in a browser, or why there is nothing."""
     if not server.has_page:
         return (
-            f"WebSockets at {server.web_address}; there is no page, as this installation was built without the client "
-            "for browsers (`make web`)"
+            f"WebSockets at {server.web_address}; there is no page, as this installation was built without the "
+            "browser client (`make web`)"
         )
     host, port = str(server.web_address).rsplit(":", 1)
     # A page of localhost is one that a browser takes for secure without a certificate.

@@ -38,7 +38,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action=Written,
         metavar="F.png",
-        help="draw the accuracy over --bits: .png, .svg or .pdf, with matplotlib",
+        help="draw the accuracy over --bits into a .png, .svg or .pdf file (needs matplotlib)",
     )
 
 
@@ -48,12 +48,9 @@ def add_bits_options(parser: argparse.ArgumentParser, default: str = "") -> None
         "--bits",
         type=read_bits,
         metavar="A..B",
-        help="measure the network as mode tabula computes it, compiled again for lookups that keep each number of bits "
-        "from A to B; takes --calibration, since MODEL.lanner keeps the float network and no samples" + default,
+        help=f"measure the model compiled for mode tabula with lookups of A to B bits; needs --calibration{default}",
     )
-    parser.add_argument(
-        "--calibration", type=Path, metavar="X.npy", help=f"typical samples for --bits, as `compile` takes: {KINDS}"
-    )
+    parser.add_argument("--calibration", type=Path, metavar="X.npy", help=f"typical samples for --bits: {KINDS}")
     add_csv_option(parser)
 
 

@@ -93,7 +93,7 @@ def _caption(count: int, network: Network) -> str:
     """What is measured, and what follows from it."""
     whose = "The prediction" if count == 1 else f"The mean of {count} predictions"
     way = (
-        "Over loopback nothing is told apart as being on the way."
+        "Over loopback, time on the way is not measured separately."
         if network.profile is None
         else f"On the way is reckoned, not measured: bytes and rounds over {network.describe()}, at most what the "
         "server leaves of the step."

@@ -128,9 +128,11 @@ def answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def not_routed(_request: HttpRequest, error: HTTPException) -> JSONResponse:
-        known = {404: "there is nothing at this path", 405: "this path does not take that method"}
+        known = {404: "there is nothing at this path", 405: "this path does not accept that method"}
         headers: dict[str, Any] = dict(error.headers or {})
-        return _refusal(Refused(error.status_code, known.get(error.status_code, "the request is not taken"), headers))
+        return _refusal(
+            Refused(error.status_code, known.get(error.status_code, "the request is not accepted"), headers)
+        )
 
 
 def _refusal(refused: Refused) -> JSONResponse:

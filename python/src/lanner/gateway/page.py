@@ -78,7 +78,7 @@ async def _file(content: bytes, kind: str) -> Response:
 
 def _one(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     if len(samples) != 1:
-        raise Refused(400, f"there are {len(samples)} inputs; the page takes one at a time")
+        raise Refused(400, f"there are {len(samples)} inputs; the page accepts one at a time")
     return samples
 
 

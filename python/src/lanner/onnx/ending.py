@@ -360,7 +360,7 @@ def check_ending(node: Node, logits: Wire, wanted: str | None = None) -> None:
         raise node.unsupported(
             "axis",
             f"is {axis}, one of a map of shape {logits.shape}, and no protocol here computes a label for each place",
-            f"choose output {value}logits, which are the scores before it, and let the client take the arg-max",
+            f"choose output {value}logits, which are the scores before it, and let the client compute the arg-max",
         )
     # Trailing axes of one element, as after global pooling, do not change which axis holds the classes.
     if axis % rank == 0 or logits.shape[axis % rank - 1] != logits.size:

@@ -125,6 +125,18 @@ def _arguments(sample: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
     }
 
 
+_FROM_ESTIMATOR = (
+    "load it and call lanner.compile(estimator, calibration=X) in Python, or export it with skl2onnx.to_onnx"
+)
+_FROM_MODULE = "load it and call lanner.compile(module, calibration=x) in Python, or export it with torch.onnx.export"
+
+#: What to do about files of libraries that are not ONNX.
+_EXPORTS = {
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), _FROM_ESTIMATOR),
+    **dict.fromkeys((".pt", ".pth", ".safetensors"), _FROM_MODULE),
+}
+
+
 def _read(path: Path) -> onnx.ModelProto:
     check_file(path, ModelError)
     if path.suffix == ".lanner":
@@ -135,7 +147,7 @@ def _read(path: Path) -> onnx.ModelProto:
         raise ModelError(
             f"cannot be read as ONNX ({_sentence(error)})",
             where=str(path),
-            fix="give a file that an exporter to ONNX wrote, or write it again",
+            fix=_EXPORTS.get(path.suffix, "give a file that an exporter to ONNX wrote, or write it again"),
         ) from None
     load_external(proto, path)
     return proto

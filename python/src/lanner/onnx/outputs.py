@@ -34,7 +34,7 @@ def find_ends(graph: onnx.GraphProto, constants: Constants, wanted: str | None, 
         raise MisuseError(
             f"output {wanted} is of one output's scores, and {len(names)} are named",
             where="--output-name",
-            fix="choose value, which tells all of them, or name one",
+            fix="choose value, which reveals all of them, or name one",
         )
     return [find_scores(graph, constants, "value", name) for name in names]
 

@@ -236,7 +236,7 @@ class Pool:
         if time.monotonic() - self._since > self._patience:
             raise self._refusal or LannerError(
                 f"no worker got on for {self._patience:g} s",
-                fix="give the cluster more CPUs, or ask for fewer workers; Ray's status tells what waits",
+                fix="give the cluster more CPUs, or ask for fewer workers; `ray status` shows what waits",
             )
 
     def _lose(

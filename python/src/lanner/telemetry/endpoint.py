@@ -217,7 +217,7 @@ class _Desk:
         """The page that the head of a request asks for."""
         asked = Head.parse(head)
         if asked is None:
-            return Page.text(400, "this is no request that is understood")
+            return Page.text(400, "the request is not understood")
         if not self._hosts.include(asked.all("host")):
             return Page.text(421, "this is not a name of what listens here; use its address")
         if asked.method != "GET":

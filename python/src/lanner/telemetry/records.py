@@ -16,7 +16,7 @@ from lanner.prediction import Layer, Phase
 MODEL_ENDINGS = ("done", "stopped", "busy", "failed")
 OTHER_ENDINGS = ("listed", "stopped", "busy", "refused", "no_connection")
 
-_SESSION_CAUSES = ("protocol", "timeout", "disconnected", "refused", "panic", "server")
+_SESSION_CAUSES = ("protocol", "cheating", "unchecked", "timeout", "disconnected", "refused", "panic", "server")
 
 #: Why connections end as they should not, by ending. The others have no cause.
 CAUSES = {
@@ -73,6 +73,7 @@ class Connection:
         number: Its number in the order of their begins, from 1 at the server's start: no more than a count.
         time: When it ended, in seconds since 1970.
         peer: The client's address, for the log alone.
+        certificate: The fingerprint of the client's certificate, for the log alone; None if it showed none.
         model: The name of the model that was agreed on; None if it did not get so far.
         mode: The model's mode.
         predictions: How many were made.
@@ -98,6 +99,7 @@ class Connection:
     ending: str
     reason: str
     cause: str = ""
+    certificate: str | None = None
     runs: tuple[Run, ...] = ()
     runs_omitted: int = 0
 
@@ -119,6 +121,7 @@ class Connection:
             # What a session that was cut was waiting for is of no interest.
             reason="" if entry["ending"] == "stopped" else entry["reason"],
             cause=entry["cause"] or "",
+            certificate=entry["certificate"],
             runs=tuple(map(Run.from_entry, entry["runs"])),
             runs_omitted=entry["runs_omitted"],
         )

@@ -49,7 +49,7 @@ class PageFile:
 
 
 def is_built() -> bool:
-    """Whether this installation has the client for browsers, which `make web` builds."""
+    """Whether this installation has the browser client, which `make web` builds."""
     return bool(_at(_MODULE).is_file())
 
 

@@ -10,6 +10,9 @@ const drawing = new Drawing(byId("canvas"), byId("cursor"), byId("pen"));
 const KINDS = ["text", "draw", "form", "file", "numbers"];
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/i;
 
+/** Pixels of a side of the largest pictures that people are first offered to draw. */
+const DRAWN = 64;
+
 let models = [];
 let token = null; // In memory alone: it is gone when the page is closed or loaded again.
 
@@ -20,7 +23,7 @@ async function ask(path, options = {}) {
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch {
-    throw new Error("the gateway does not answer; is it still running?");
+    throw new Error("the gateway does not answer; check that it is running");
   }
   const document = await response.json().catch(() => ({}));
   if (response.status === 401) lock();
@@ -68,19 +71,19 @@ function chooseModel() {
     radio.disabled = kind === "draw" && !pictures;
     const absent = { text: !reads, form: columns === null, draw: columns !== null || reads };
     radio.parentElement.hidden = absent[kind] ?? false;
-    radio.checked = kind === (reads ? "text" : pictures ? "draw" : columns !== null ? "form" : "numbers");
+    radio.checked = kind === (reads ? "text" : pictures ? pictureKind(model.image) : columns !== null ? "form" : "numbers");
   }
   byId("fields").replaceChildren(...(columns ?? []).map(field));
   byId("kind-note").hidden = pictures || reads || columns !== null;
-  byId("kind-note").textContent = "This model does not say how a picture becomes its input, so there is nothing to draw for.";
+  byId("kind-note").textContent = "This model accepts numbers only: its owner did not describe how a picture becomes its input.";
   byId("file-label").textContent = `${pictures ? "A PNG, JPEG, CSV or .npy file" : arrays}; choose it, or drop it on this page`;
   byId("file-help").textContent = pictures
-    ? `The gateway makes a picture ${model.image.width} x ${model.image.height} pixels by the model's own rules.`
+    ? `The gateway scales a picture to ${model.image.width} x ${model.image.height} pixels by the model's rules.`
     : several ? "An array for each of the inputs, by its name."
     : named ? `One row of ${model.values} numbers, in the model's order, or behind a header with the columns' names.`
     : `One row of ${model.values} numbers.`;
   byId("text-help").textContent = reads
-    ? `The gateway makes ${model.text.length} tokens of it, filled up to that length, so that the server does not see how long it is.`
+    ? `The gateway always makes ${model.text.length} tokens of it, so that the server does not see how long it is.`
     : "";
   byId("row-label").textContent = several ? "The inputs by name" : `${model.values} numbers`;
   byId("row-help").textContent = several
@@ -90,6 +93,21 @@ function chooseModel() {
   byId("light-ink").checked = pictures && !model.image.invert;
   drawing.useLightInk(byId("light-ink").checked);
   chooseKind();
+  showReady(model);
+}
+
+// Small pictures of dark ink on light paper are drawn; others come as files.
+function pictureKind({ invert, width, height }) {
+  return invert && Math.max(width, height) <= DRAWN ? "draw" : "file";
+}
+
+// Whether the server answers now, beside the model's name.
+async function showReady(model) {
+  const ready = byId("ready");
+  ready.textContent = "";
+  const path = `/v2/models/${encodeURIComponent(model.name)}/ready`;
+  const said = await ask(path).then(() => "The server is ready.", (error) => `The server is not ready: ${error.message}.`);
+  if (model === chosenModel()) ready.textContent = said.replace(/\.\.$/, ".");
 }
 
 function chosenKind() {

@@ -13,8 +13,8 @@ export function show(answer, model) {
   byId("probability").textContent = prediction.probability === null ? "" : `probability ${rounded(prediction.probability)}`;
   byId("phases").replaceChildren(...Object.entries(costs).map(phaseRow));
   byId("phases-note").textContent =
-    "Bytes and rounds are this machine's, on its connection to the server. The set-up is paid once for a session" +
-    (answer.new_session ? ", and this prediction opened one." : "; this session's was paid before this prediction.");
+    "This machine measured bytes and rounds on its connection to the server. The set-up happens once per session" +
+    (answer.new_session ? ", and this prediction opened one." : "; this session's was done before this prediction.");
   byId("seen").textContent = seen(costs, answer.new_session, model);
   showMessage(answer.longest_sent);
   byId("timeline").replaceChildren(...timeline(prediction.layers));
@@ -43,7 +43,7 @@ const SHOWN = 12;
 
 function told(prediction, model) {
   const { label, class_name: name, top, labels, class_names: names, logits, values } = prediction;
-  const more = [`The model's owner chose that you learn its ${POLICIES[model.output] ?? model.output}, and nothing else.`];
+  const more = [`The model's owner lets you learn its ${POLICIES[model.output] ?? model.output}, and nothing else.`];
   if (values && !Array.isArray(values)) {
     const each = Object.entries(values).map(([output, numbers]) => {
       const shown = numbers.length > SHOWN ? `${numbers.slice(0, SHOWN).map(number).join(", ")}, ...` : numbers.map(number).join(", ");
@@ -93,8 +93,8 @@ function seen(costs, opened, model) {
   const values = model.values === 1 ? "value" : `${model.values} values`;
   const what = opened ? "keys, and messages that are encrypted or masked" : "messages that are encrypted or masked";
   return (
-    `For this prediction the server got ${size(sent)} from here: ${what}. They do not tell it your input's ${values}` +
-    " or the result, as long as both sides keep to the protocol. It knows that you asked model " +
+    `For this prediction the server got ${size(sent)} from here: ${what}. They reveal neither your input's ${values}` +
+    " nor the result, as long as both sides follow the protocol. The server knows that you asked model " +
     `${model.name}, when, and from which address.`
   );
 }

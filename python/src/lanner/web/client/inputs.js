@@ -20,7 +20,7 @@ export function valuesOf(model, given) {
   const named = inputs.length === 1 && !isRecord(given) ? { [inputs[0].name]: given } : given;
   if (!isRecord(named)) refuse(`give the inputs by name: ${inputs.map(({ name }) => name).join(", ")}`);
   for (const name of Object.keys(named)) {
-    if (!inputs.some((entry) => entry.name === name)) refuse(`input ${name} is no input of the model`);
+    if (!inputs.some((entry) => entry.name === name)) refuse(`input ${name} is not an input of the model`);
   }
   const parts = inputs.map((entry) => {
     if (named[entry.name] === undefined) refuse(`input ${entry.name} is missing`);
@@ -121,7 +121,7 @@ export function background(model) {
 
 function fitted(plane, [height, width], [toHeight, toWidth], resize, fill) {
   if (height === toHeight && width === toWidth) return plane;
-  if (resize === "none") refuse(`the picture is ${height} x ${width} pixels, the model takes ${toHeight} x ${toWidth}`);
+  if (resize === "none") refuse(`the picture is ${height} x ${width} pixels, the model expects ${toHeight} x ${toWidth}`);
   if (resize === "crop") {
     const ratio = toWidth / toHeight;
     const [cutWidth, cutHeight] = width / height >= ratio ? [ratio * height, height] : [width, width / ratio];

@@ -15,6 +15,9 @@ const IDLE = 120_000;
 /** Larger pictures are refused before they are decoded. */
 const MOST_PIXELS = 100_000_000;
 
+/** Pixels of a side of the largest pictures that people are first offered to draw. */
+const DRAWN = 64;
+
 let server = null; // As server.json names it: address, pin, models.
 let model = null; // What the chosen model's public half says.
 let client = null; // In memory alone: it is gone when the page is closed or loaded again.
@@ -30,22 +33,24 @@ function options() {
 
 async function start() {
   const response = await fetch("server.json", { cache: "no-store", credentials: "omit" }).catch(() => null);
-  if (!response?.ok) throw new Error("this page's host does not say which server it is for; is it still running?");
+  if (!response?.ok) throw new Error("this page's host does not answer; check that it is running");
   server = await response.json();
   server.address ??= location.origin;
   byId("model").replaceChildren(...server.models.map(({ name }) => new Option(name, name)));
   byId("trust").textContent =
     server.pin === null
-      ? "This server speaks without TLS: whoever is on the way can read and change everything."
-      : `Server ${server.address}, certificate ${server.pin.slice(0, 23)}... The code of this page came from ${location.host}: who changes it there can have your input.`;
+      ? "This server does not use TLS: anybody on the network between can read and change everything."
+      : `Server ${server.address}, certificate ${server.pin.slice(0, 23)}... The code of this page came from ${location.host}: whoever can change it there can read your input.`;
   await chooseModel();
 }
 
 async function chooseModel() {
   drop();
   byId("ask").hidden = true;
-  byId("status").textContent = "Asking the server what the model is.";
+  byId("status").textContent = "Asking the server about the model.";
+  byId("ready").textContent = "";
   model = await look(server.address, options());
+  byId("ready").textContent = "The server is ready.";
   byId("status").textContent = "";
   byId("ask").hidden = false;
   byId("before").hidden = !byId("result").hidden;
@@ -68,7 +73,7 @@ function describe() {
   const columns = (!several && model.inputs[0]?.columns) || null;
   const reads = model.text !== null;
   const hidden = { text: !reads, form: columns === null, draw: !pictures, file: !pictures };
-  const first = reads ? "text" : pictures ? "draw" : columns !== null ? "form" : "numbers";
+  const first = reads ? "text" : pictures ? pictureKind(model.image) : columns !== null ? "form" : "numbers";
   for (const kind of KINDS) {
     const radio = document.querySelector(`input[name="kind"][value="${kind}"]`);
     radio.parentElement.hidden = hidden[kind] ?? false;
@@ -76,14 +81,14 @@ function describe() {
   }
   byId("fields").replaceChildren(...(columns ?? []).map(field));
   byId("kind-note").hidden = pictures || reads || columns !== null;
-  byId("kind-note").textContent = "This model does not say how a picture becomes its input, so there is nothing to draw for.";
+  byId("kind-note").textContent = "This model accepts numbers only: its owner did not describe how a picture becomes its input.";
   byId("file-label").textContent = "A PNG or JPEG picture; choose it, or drop it on this page";
   if (pictures) {
     const [height, width] = model.image.size;
-    byId("file-help").textContent = `This page makes it ${width} x ${height} pixels by the model's own rules.`;
+    byId("file-help").textContent = `This page scales it to ${width} x ${height} pixels by the model's rules.`;
   }
   byId("text-help").textContent = reads
-    ? `This page makes ${model.text.length} tokens of it, filled up to that length, so that the server does not see how long it is.`
+    ? `This page always makes ${model.text.length} tokens of it, so that the server does not see how long it is.`
     : "";
   byId("row-label").textContent = several ? "The inputs by name" : `${model.values} numbers`;
   byId("row-help").textContent = several
@@ -93,6 +98,11 @@ function describe() {
   byId("light-ink").checked = pictures && !model.image.invert;
   drawing.useLightInk(byId("light-ink").checked);
   chooseKind();
+}
+
+/** Small pictures of dark ink on light paper are drawn; others come as files. */
+function pictureKind({ invert, size }) {
+  return invert && Math.max(...size) <= DRAWN ? "draw" : "file";
 }
 
 function chosenKind() {
