@@ -36,6 +36,7 @@ mod step;
 mod tests;
 
 pub use client::{Client, ClientMaterial};
+pub use linear::MOST_WEIGHT;
 pub use scheme::{Scheme, bound};
 pub use server::{Server, ServerMaterial};
 pub use spec::{Activation, Layer, Network, Told};

@@ -261,6 +261,6 @@ fn sum<'a>(basis: &RnsBasis, terms: impl Iterator<Item = (&'a Poly<Eval>, &'a Po
 }
 
 /// The largest weight.
-pub(crate) const MOST_WEIGHT: u32 = 1 << 11;
+pub const MOST_WEIGHT: u32 = 1 << 11;
 /// `w`.
 pub(crate) const PHASE_BITS: u32 = 87;

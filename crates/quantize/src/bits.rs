@@ -10,6 +10,9 @@ use super::item::{Action, Item};
 /// The most bits that a layer's largest weight is asked to keep: one less than what rings have room for, as a scale is rounded up.
 pub(super) const MOST_FEWEST_WEIGHT_BITS: u32 = 15;
 
+/// The most bits of a weight where clients commit values: masks of a check hide products with those (`lanner_hardened::MOST_WEIGHT`).
+const MOST_COMMITTED_WEIGHT_BITS: u32 = 12;
+
 /// No item has fewer bits than these, and than all would have.
 const FEWEST_BITS: u32 = 4;
 
@@ -45,10 +48,11 @@ impl LayerBits {
 
 /// The options with so many bits for activations, also where sums are squared whole, and as many or up to four more for weights.
 pub(super) fn options_for(bits: u32, options: &QuantizationOptions) -> QuantizationOptions {
+    let most = if options.commits { MOST_COMMITTED_WEIGHT_BITS } else { Precision::MOST_BITS };
     QuantizationOptions {
         activation_bits: bits,
-        min_weight_bits: bits.min(MOST_FEWEST_WEIGHT_BITS),
-        max_weight_bits: (bits + 4).min(Precision::MOST_BITS),
+        min_weight_bits: bits.min(MOST_FEWEST_WEIGHT_BITS).min(most),
+        max_weight_bits: (bits + 4).min(most),
         min_square_bits: bits,
         ..options.clone()
     }

@@ -2,7 +2,7 @@
 
 use lanner_bfv::ParameterSet;
 use lanner_hardened::{self as hardened, Told, Whole};
-use lanner_network::{Evidence, FixedNode, FixedOp, Network, Policy, PublicNetwork};
+use lanner_network::{Evidence, FixedNode, FixedOp, LinearWeights, Network, Policy, PublicNetwork};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 
@@ -143,10 +143,10 @@ fn lacks(node: &FixedNode) -> PlanError {
     unsupported(node, format!("mode hardened has no protocol for {} there", node.op.name()))
 }
 
-/// Checks that every sum of a network is proved to stay where circuits read it alike, whichever of two representatives a client commits.
+/// Checks that weights are as small as checks take them, and that every sum of a network is proved to stay where circuits read it alike, whichever of two representatives a client commits.
 ///
 /// # Errors
-/// [`PlanError::Unsupported`] naming the node whose sums may be beyond.
+/// [`PlanError::Unsupported`] naming the node whose weights or sums may be beyond.
 pub fn check_sums(network: &Network, plan: &Plan) -> Result<(), PlanError> {
     for step in plan.steps() {
         let Protocol::Hardened(Whole { network: whole }) = &step.protocol else { continue };
@@ -154,6 +154,11 @@ pub fn check_sums(network: &Network, plan: &Plan) -> Result<(), PlanError> {
             let nodes = network.public().nodes();
             let Some(index) = nodes.iter().position(|node| node.name == layer.node) else { continue };
             let (node, value) = (&nodes[index], &network.values()[index + 1]);
+            let weights = network.weights(index).map_or(&[][..], LinearWeights::weight);
+            if weights.iter().any(|weight| weight.unsigned_abs() > hardened::MOST_WEIGHT.into()) {
+                let reason = format!("mode hardened takes weights up to {}", hardened::MOST_WEIGHT);
+                return Err(unsupported(node, reason));
+            }
             if value.evidence != Evidence::Proved {
                 let reason = "mode hardened takes sums that are proved to fit for every input".to_owned();
                 return Err(unsupported(node, reason));
