@@ -258,3 +258,9 @@ impl WeightForm {
 pub fn content(kind: Kind, has_modulus: bool, before_trees: bool, change: Content) -> Option<Verdict> {
     WeightForm::of(kind, has_modulus, before_trees).map(|form| form.verdict(change))
 }
+
+/// Whether a check covers messages of a kind: another session's fail it, whatever else is wrong with them.
+#[must_use]
+pub fn is_checked(kind: Kind) -> bool {
+    WeightForm::of(kind, false, true) == Some(WeightForm::Checked)
+}

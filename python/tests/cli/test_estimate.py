@@ -80,6 +80,7 @@ def test_all_modes_of_a_file_are_compared(onnx_file: Path, samples: Path) -> Non
         "tabula",
         "spectral",
         "auto",
+        "hardened",
     }
     assert "spectral" in found.document["refused"]
 

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,11 @@ def test_a_server_without_room_says_so_and_serves(tmp_path: Path, tiny_label: Pa
         assert (refused.document["error"]["kind"], refused.document["predictions"]) == ("peer", [])
         assert "--max-stock" not in refused.document["error"]["fix"], "the disk may be full as well"
         assert of_stock(predict(server, samples_file)) == [False] * 3
-        # The log names the cause, and does not blame the client for leaving.
-        assert "the store is full" in server.log()
+        # The log names the cause, and does not blame the client for leaving. It is written every half second.
+        deadline = time.monotonic() + 10
+        while "the store is full" not in (log := server.log()):
+            assert time.monotonic() < deadline, log
+            time.sleep(0.05)
         assert prepare(server, 0).code == 2
     assert lanner("serve", tiny_label, "--max-stock", -1).code == 2
 

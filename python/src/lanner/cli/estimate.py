@@ -175,8 +175,8 @@ def _show(found: Estimate, output: Output) -> None:
         (
             layer.name,
             layer.protocol,
-            _time(layer.offline),
-            _time(layer.online),
+            _time(layer.offline, timed=layer.timed),
+            _time(layer.online, timed=layer.timed),
             size(layer.offline.bytes + layer.online.bytes),
             layer.offline.rounds + layer.online.rounds,
             size(layer.client_material + layer.server_material),
@@ -219,7 +219,12 @@ def _tell_what_fits(fits: Fits, output: Output) -> None:
 def _warn_of_untimed(found: Estimate, output: Output) -> None:
     lacking = sorted({layer.protocol for layer in found.layers if not layer.timed})
     if lacking:
-        output.warn(f"there are no times of {', '.join(lacking)}: what these compute counts as none, mode {found.mode}")
+        output.warn(f"nobody has measured {', '.join(lacking)}: times of mode {found.mode} that need it are not given")
+
+
+def _is_timed(found: Estimate) -> bool:
+    """Whether the times of all layers are known."""
+    return all(layer.timed for layer in found.layers)
 
 
 def _machines(options: Namespace) -> tuple[Machine, Machine]:
@@ -249,7 +254,8 @@ def _compare(found: Mapping[str, Estimate], network: Network, output: Output) ->
     rows = [
         (
             mode,
-            *(_time(phase) for phase in (one.setup, one.offline, one.online)),
+            _time(one.setup),
+            *(_time(phase, timed=_is_timed(one)) for phase in (one.offline, one.online)),
             size(one.setup.bytes),
             size(one.offline.bytes),
             size(one.online.bytes),
@@ -269,11 +275,13 @@ def _compare(found: Mapping[str, Estimate], network: Network, output: Output) ->
 def _phase_row(name: str, found: Estimate) -> tuple[object, ...]:
     phase: PhaseEstimate = getattr(found, name)
     often = "once per session" if name == "setup" else "per request"
-    return name, often, _time(phase), size(phase.bytes), phase.rounds
+    timed = name == "setup" or _is_timed(found)
+    return name, often, _time(phase, timed=timed), size(phase.bytes), phase.rounds
 
 
-def _time(phase: PhaseEstimate) -> str:
-    return duration(phase.seconds)
+def _time(phase: PhaseEstimate, *, timed: bool = True) -> str | None:
+    """The time of a phase for people; none where what it computes was never measured."""
+    return duration(phase.seconds) if timed else None
 
 
 def _held(found: Estimate, party: str) -> int:
