@@ -78,8 +78,9 @@ impl Turn<'_> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs());
         let written = || -> io::Result<()> {
             let mut file = self.file.file();
-            file.seek(SeekFrom::End(0))?;
-            file.write_all(format!("{now}\n").as_bytes())?;
+            // A crash may have cut the last line: it counts, and this is one more.
+            let separator = if ends_in_a_line(file)? { "" } else { "\n" };
+            file.write_all(format!("{separator}{now}\n").as_bytes())?;
             file.sync_all()
         };
         written().map_err(|source| {
@@ -107,6 +108,17 @@ fn opened(directory: &StateDirectory, path: &Path) -> Result<File, StoreError> {
             }
         }
     }
+}
+
+/// Whether a file is empty or its last line is whole; the next thing is written at its end.
+fn ends_in_a_line(mut file: &File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 /// Lines, a last one among them that a crash cut short.
@@ -148,7 +160,10 @@ mod tests {
         let path = again.turn(client(1)).unwrap().path.clone();
         let content = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, &content[..content.len() - 4]).unwrap();
-        assert_eq!(again.turn(client(1)).unwrap().convictions(), 3);
+        let turn = again.turn(client(1)).unwrap();
+        assert_eq!(turn.convictions(), 3);
+        turn.convict().unwrap();
+        assert_eq!(again.turn(client(1)).unwrap().convictions(), 4);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::remove_file(path).unwrap();
         assert_eq!(again.turn(client(1)).unwrap().convictions(), 0);
