@@ -13,11 +13,11 @@ from endurance.trials import TRIALS
 
 INTRODUCTION = """# Reliability
 
-What happens to real processes, `lanner serve` and clients of it, over time and in trouble. `make endurance` runs the
-trials below in full, which takes five hours or more on two cores, and writes this page; `ONLY=soak,kill` runs some, and
-`SCALE=0.1` a part of each. Every figure here is from a run, whose record is kept in `docs/reliability`; the table says
-of which version and commit, and of what part of the full counts. A plus behind a commit is a checkout with changes. A
-trial *held* if every claim did; one that *missed* says below which did not, and by how much.
+Trials of real processes, `lanner serve` and its clients, over long times and under faults. `make endurance` runs all
+trials in full, in five hours or more on two cores, and writes this page. `ONLY=soak,kill` selects trials, and
+`SCALE=0.1` runs a part of each. Every figure is from a run, recorded in `docs/reliability`; the table has each run's
+version, commit and part of the full counts. A plus behind a commit marks a checkout with changes. A trial *held* if
+all its claims did. If one *missed*, its section shows the claims that failed, and by how much.
 """
 
 
