@@ -358,9 +358,20 @@ class _Cells:
         if isinstance(held, str):
             return self.text(index, row, held)
         number = _number(held)
-        if number is None or not self._is_known(index, number):
+        if number is None:
             raise self._wrong(index, row)
-        return number
+        place = self._places[index].get(f"{number:.15g}")
+        known = self._is_known(index, number)
+        if place is not None and known and place != number:
+            label = label_of(self._columns, index)
+            raise InputError(
+                f"{label} has a number that may be one of its words or the place of another",
+                where=f"{self._where}, row {row}",
+                fix='give words as text, as in "1"',
+            )
+        if place is None and not known:
+            raise self._wrong(index, row)
+        return number if place is None else float(place)
 
     def column(self, index: int, held: NDArray[Any]) -> NDArray[np.float64]:
         """A whole column; an array of numbers at once."""

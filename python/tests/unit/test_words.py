@@ -16,6 +16,7 @@ import lanner
 from lanner.columns import Coding, Column, StatedColumn, decode, encode, width_of
 from lanner.errors import InputError, MisuseError, UnsupportedOpError
 from lanner.onnx.words import words_in
+from lanner.tables import read_objects
 
 ML = "ai.onnx.ml"
 RNG = np.random.default_rng(11)
@@ -185,3 +186,13 @@ def test_rows_are_elements_and_back() -> None:
     assert coded[1].tolist() == [0, 1, 1, 0, 0, 0, 0]
     assert np.array_equal(decode(columns, coded), rows, equal_nan=True)
     assert [Column.from_document(column.document()) for column in columns] == list(columns)
+
+
+def test_numbers_are_never_taken_for_other_words() -> None:
+    columns = (StatedColumn("zip", categories=("2", "1", "7")), StatedColumn("age"))
+    assert read_objects([{"zip": "1", "age": 3}], columns, "x", "rows").tolist() == [[1, 3]]  # type: ignore[union-attr]
+    # 7 is a word and no place, 1 the word and its own place.
+    assert read_objects([{"zip": 7, "age": 3}, {"zip": 1, "age": 4}], columns, "x", "rows").tolist() == [[2, 3], [1, 4]]  # type: ignore[union-attr]
+    for wrong in (2, 5, 0.5):
+        with pytest.raises(InputError, match="column zip"):
+            read_objects([{"zip": wrong, "age": 3}], columns, "x", "rows")
