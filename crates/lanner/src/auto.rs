@@ -3,11 +3,12 @@
 use lanner_graph::{Graph, equalised};
 use lanner_network::{CompileError, Field, Network, Policy, PublicNetwork, Tensors};
 use lanner_plan::{
-    Choices, Limits, Mode, Plan, PlanError, Prices, Rings, Saturation, TRIED, check_sums, choose,
-    plan_within, promise,
+    CHECKING, Choices, Design, Limits, Mode, Plan, PlanError, Prices, Rings, Saturation, TRIED, check_sums,
+    choose, plan_within, promise,
 };
 use lanner_quantize::{Calibration, compile, compile_to};
 
+use crate::modes::names;
 use crate::{CompileOptions, Error, ErrorKind, Result};
 
 /// By how many doublings channels are raised at most where a precision is missed: fewer first, for what is raised costs bits of the weights behind it.
@@ -42,7 +43,7 @@ impl Job<'_> {
     /// The network and its plan.
     ///
     /// # Errors
-    /// As [`Model::compile`](crate::Model::compile); in mode `auto`, what mode `cheetah` refuses if no mode takes the graph.
+    /// As [`Model::compile`](crate::Model::compile); in mode `auto`, what mode `cheetah` refuses if no mode takes the graph, or of modes that check clients the first one.
     pub(crate) fn run(&self, tell: &mut dyn FnMut(&'static str)) -> Result<Done> {
         let mode = self.options.mode()?;
         if !self.options.is_auto() {
@@ -63,6 +64,7 @@ impl Job<'_> {
         for mode in promising {
             let done = self.network(mode).and_then(|(network, equalised)| {
                 let plan = self.best(mode, &network, &prices)?;
+                check_sums(&network, &plan)?;
                 Ok(Done { plan: self.revealing(plan, &network)?, network, equalised })
             });
             match done {
@@ -70,11 +72,35 @@ impl Job<'_> {
                 // Where networks are not traced, another mode is no answer.
                 Err(error) if error.kind == ErrorKind::Transport => return Err(error),
                 // What the usual mode says is said of all.
-                Err(error) if mode == USUAL || refused.is_none() => refused = Some(error),
+                Err(error) if mode == self.usual() || refused.is_none() => refused = Some(error),
                 Err(_) => {}
             }
         }
-        Err(refused.unwrap_or_else(|| Error::new(ErrorKind::Unsupported, "no mode takes it")))
+        let refused = refused.unwrap_or_else(|| Error::new(ErrorKind::Unsupported, "no mode takes it"));
+        Err(self.explained(refused))
+    }
+
+    /// The mode that is tried whatever it promises.
+    const fn usual(&self) -> Mode {
+        if self.options.checks_clients() { CHECKING[0] } else { USUAL }
+    }
+
+    /// What is refused, and that it is for the clients' sake.
+    fn explained(&self, mut error: Error) -> Error {
+        if self.options.checks_clients() && error.kind == ErrorKind::Unsupported {
+            let against = Field::AGAINST;
+            error.what = format!(
+                "{}, and {against} leaves mode {} alone",
+                error.what,
+                names(Design::checks_clients).join(" and ")
+            );
+            if error.fix.is_empty() {
+                error.fix = format!(
+                    "change it, or leave {against} out where every client has a reason to follow the protocol"
+                );
+            }
+        }
+        error
     }
 
     /// The modes whose rings are tried, the best first by what they make of the first sample: the search for bits takes long, and most of what
@@ -83,24 +109,32 @@ impl Job<'_> {
         let length: usize = self.graph.inputs[0].shape.iter().product();
         let samples = self.calibration.samples;
         let sample = &samples[..length.min(samples.len())];
+        let modes = self.modes()?;
+        // One that checks clients is not held against another.
+        if self.options.checks_clients() && modes.len() == 1 {
+            return Ok(modes);
+        }
         let mut found: Vec<(Mode, f64)> = Vec::new();
-        for mode in self.modes()? {
+        for mode in modes {
             let rings = self.options.quantization(mode)?;
             // What is refused of one sample may be taken with all; but no mode but the usual one is tried for that.
             let network = compile(self.graph, self.tensors, sample, &rings).map_err(Error::from);
             if let Ok([price, _]) = network.and_then(|network| self.promise(mode, &network, prices)) {
-                found.push((mode, if mode == USUAL { FAVOUR * price } else { price }));
+                found.push((mode, if mode == self.usual() { FAVOUR * price } else { price }));
             }
         }
         found.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-        if found.iter().all(|(mode, _)| *mode != USUAL) {
-            found.push((USUAL, f64::INFINITY));
+        if found.iter().all(|(mode, _)| *mode != self.usual()) {
+            found.push((self.usual(), f64::INFINITY));
         }
         Ok(found.into_iter().map(|(mode, _)| mode).collect())
     }
 
     /// The modes in whose rings networks are tried.
     fn modes(&self) -> Result<Vec<Mode>> {
+        if self.options.checks_clients() {
+            return Ok(CHECKING.to_vec());
+        }
         // No other policy lets the client see scores, and where values stay encrypted nothing is proved of all inputs.
         let encrypts = self.options.policy()? == Policy::Logits && !self.options.proved_ranges;
         let is_tried = |mode: &Mode| {

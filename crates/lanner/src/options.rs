@@ -32,6 +32,8 @@ pub struct CompileOptions {
     /// `gazelle`, `falcon`, `cheetah`, `tabula`, `spectral`, or `auto`: for the whole and for each layer what comes out best by the estimate, for
     /// what `auto` says. Every result is the reference's then.
     pub mode: String,
+    /// `cheating-clients` where the mode must check what clients do, so that they may send what they like; any mode where it is `None`. Mode `auto` has such modes to choose from alone then.
+    pub against: Option<String>,
     /// `exact`, also where it is `None`, or with output `label` alone `faithful`, for mode `cheetah`, or `stochastic`, for mode `tabula`. Exact
     /// results equal the reference's in every integer. Faithful ones depend on random shares, which the client knows its own of, stochastic ones on
     /// numbers that it does not: asked again, either tell more of the weights than the results of the reference do.
@@ -91,6 +93,7 @@ impl Default for CompileOptions {
         Self {
             name: String::new(),
             mode: "auto".to_owned(),
+            against: None,
             rounding: None,
             output: "label".to_owned(),
             k: 1,
@@ -172,6 +175,11 @@ impl CompileOptions {
     /// Whether the planner chooses.
     pub(crate) fn is_auto(&self) -> bool {
         self.mode == "auto"
+    }
+
+    /// Whether clients must be checked.
+    pub(crate) const fn checks_clients(&self) -> bool {
+        self.against.is_some()
     }
 
     /// Checks that scores or quantities are told where the client is to learn whether activations saturate.

@@ -1,6 +1,7 @@
 //! Every integration test of this crate, in one binary.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+mod against;
 #[cfg(unix)]
 mod banned;
 mod equalised;

@@ -10,6 +10,7 @@ pub struct Field(&'static str);
 
 #[expect(missing_docs, reason = "each is the option of its name")]
 impl Field {
+    pub const AGAINST: Self = Self("against");
     pub const ALLOW_IMPRECISE: Self = Self("allow_imprecise");
     pub const CA: Self = Self("ca");
     pub const CERT: Self = Self("cert");

@@ -30,7 +30,7 @@ pub use estimate::{
 pub use lanner_step::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{check_sums, plan, plan_within, polynomials, ring};
-pub use mode::{Between, Design, Inexact, Layer, MODES, Mode, NodeDesign, Rings, Rules, TRIED};
+pub use mode::{Between, CHECKING, Design, Inexact, Layer, MODES, Mode, NodeDesign, Rings, Rules, TRIED};
 pub use search::{Objective, Prices, choose, promise};
 pub use step::{Carried, Choices, Designs, Item, Plan, Repeated, Saturation, Scan, Step};
 pub use unroll::{Action, Visit};

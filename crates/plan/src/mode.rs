@@ -61,6 +61,9 @@ pub const TRIED: [Mode; 5] = [
     Mode::Spectral,
 ];
 
+/// The modes that check what clients do, among which mode `auto` chooses where they must be checked.
+pub const CHECKING: [Mode; 1] = [Mode::Hardened];
+
 impl Mode {
     /// What is the same of all its plans.
     #[must_use]
@@ -128,5 +131,12 @@ mod tests {
     fn mixtures_are_held_against_modes_of_one_ring_that_take_any_network() {
         assert!(TRIED[..2].iter().all(|mode| mode.design().rings == Rings::PowersOfTwo));
         assert!(TRIED.iter().all(|mode| mode.is_exact() && MODES.contains(mode)));
+    }
+
+    #[test]
+    fn modes_that_check_clients_are_chosen_where_they_must_be_and_else_nowhere() {
+        let checking = MODES.into_iter().filter(|mode| mode.design().checks_clients());
+        assert_eq!(checking.collect::<Vec<_>>(), CHECKING);
+        assert!(TRIED.iter().all(|mode| !mode.design().checks_clients()));
     }
 }

@@ -47,6 +47,9 @@ ROUNDINGS: tuple[str, ...] = tuple(dict.fromkeys(rounding for mode in _MODES for
 #: Output policies that an owner can choose. Of labels that do not exclude each other ``label`` is ``labels``.
 OUTPUTS = ("label", "probability", "top-k", "logits", "value")
 
+#: Whom a model can be compiled against.
+AGAINST = ("cheating-clients",)
+
 #: What mode ``auto`` can be asked for the least of: seconds of a prediction, its share of the set-up included, in a
 #: session of 16; seconds from the input to the result; bytes of a prediction, with its share; memory of both parties.
 OBJECTIVES = ("latency", "online", "bytes", "memory")
@@ -75,11 +78,25 @@ class CompileKeywords(TypedDict, total=False):
             "all of them but ``hardened``, and mixtures in which each layer follows another, by what a prediction "
             "takes over `network`, and takes the best for `optimize`; results are exact. Mode ``spectral`` takes "
             "networks of sums and products alone, such as those with squares for activations. Mode ``hardened`` is "
-            "for clients that may send whatever they like, and takes chains of layers.",
+            "for clients that may send whatever they like, and takes chains of layers; ``auto`` chooses it where "
+            "`against` asks for it.",
             default="auto",
             flag=Flag(
                 "the protocols (default: auto, which chooses the best protocol for each layer)",
                 choices=MODES,
+            ),
+        ),
+    ]
+    against: Annotated[
+        str | None,
+        Option(
+            "``cheating-clients``, and clients may send whatever they like: mode ``auto`` is ``hardened`` then, other "
+            "modes are refused, and so is a network that ``hardened`` does not take. Where it is not given, clients "
+            "are trusted to follow the protocol, but in mode ``hardened``.",
+            flag=Flag(
+                "compile for clients that may send whatever they like: mode auto is hardened then, and what that does "
+                "not take is refused",
+                choices=AGAINST,
             ),
         ),
     ]

@@ -2,13 +2,15 @@
 
 use std::fmt::Display;
 
-use lanner_network::{Policy, Precision};
+use lanner_network::{Field, Policy, Precision};
 use lanner_plan::{Design, Rings};
 
 use super::CompileOptions;
 use crate::modes::{names, roundings};
 use crate::{Error, ErrorKind, Result};
 
+/// Whom a mode may have to be against.
+const AGAINST: [&str; 1] = ["cheating-clients"];
 const OBJECTIVES: [&str; 4] = ["latency", "online", "bytes", "memory"];
 /// Those that an owner chooses. Of labels that do not exclude each other `label` is `labels`.
 const OUTPUTS: [&str; 5] = ["label", "probability", "top-k", "logits", "value"];
@@ -25,6 +27,7 @@ impl CompileOptions {
     /// [`ErrorKind::Misuse`] naming the first option that has a value that is none of its own, or does not go with another.
     pub fn check(&self) -> Result<()> {
         one_of("mode", &self.mode, &names(|_| true))?;
+        self.check_against()?;
         self.check_objective()?;
         if let Some(rounding) = &self.rounding {
             one_of("rounding", rounding, &roundings(|_| true))?;
@@ -65,6 +68,22 @@ impl CompileOptions {
     pub(crate) fn names(&self, policy: Policy, scores: usize) -> Option<Vec<String>> {
         let of_file = self.named.as_ref().filter(|names| policy.classes(scores) == Some(names.len()));
         self.classes.as_ref().or(of_file).cloned()
+    }
+
+    fn check_against(&self) -> Result<()> {
+        let Some(against) = &self.against else { return Ok(()) };
+        one_of("against", against, &AGAINST)?;
+        if self.is_auto() {
+            let checking = listed(&names(Design::checks_clients));
+            return refuse(self.batch > 1, || {
+                let what =
+                    format!("against {against} there is mode {checking}, which takes samples one by one");
+                misuse(what, "leave the batch out".to_owned()).at("batch")
+            });
+        }
+        let without =
+            format!("leave {} out, where every client has a reason to follow the protocol", Field::AGAINST);
+        self.check_goes(&format!("{against} are checked in"), Design::checks_clients, &without)
     }
 
     fn check_objective(&self) -> Result<()> {

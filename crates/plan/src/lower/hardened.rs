@@ -29,7 +29,7 @@ pub(super) fn plan(
 ) -> Result<(Plan, BuiltPlan), PlanError> {
     if !bounds.is_empty() {
         let reason = "mode hardened tells no more than the result".to_owned();
-        return Err(PlanError::Saturation { reason, fix: "choose another mode" });
+        return Err(PlanError::Saturation { reason, fix: "choose a mode that does not check its clients" });
     }
     let told = match policy {
         Policy::Label => Told::Label,
@@ -40,7 +40,7 @@ pub(super) fn plan(
             return Err(PlanError::Policy {
                 policy: policy.name(),
                 reason: "mode hardened has no circuit for it".to_owned(),
-                fix: "choose label, top-k or logits, or another mode".to_owned(),
+                fix: "choose label, top-k or logits, or a mode that does not check its clients".to_owned(),
             });
         }
     };

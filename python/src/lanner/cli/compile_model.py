@@ -224,6 +224,8 @@ def _probability_difference(model: Model, exact: NDArray[np.float32], integers: 
 def _chosen(model: Model, options: argparse.Namespace) -> str:
     """What mode auto has chosen, for people."""
     objective, network = options.optimize or "latency", options.network or "lan"
+    if options.against is not None:
+        return f"mode auto chose mode {model.manifest.mode}, which is the one against {options.against}"
     chosen = "a protocol for each layer" if model.manifest.mode == "auto" else f"mode {model.manifest.mode}"
     estimating = shlex.join(["lanner", "estimate", str(options.target), "--network", network])
     return (
