@@ -124,6 +124,8 @@ impl Built for BuiltWhole {
         };
         vec![
             ("degree", scheme.parameters.degree() as u64),
+            // With the proof of the key, which takes as long whatever the network is.
+            ("checks", scheme.masks as u64),
             ("input_ciphertexts", scheme.ciphertexts() as u64),
             ("output_ciphertexts", sum(&|stage| stage.linear.outputs.len())),
             ("instances", sum(&|stage| stage.behind.instances())),

@@ -1,7 +1,9 @@
 //! Networks whose client is checked as a whole: every output integer as computed in the clear, what is predicted is what is sent, and what is refused.
 
 use lanner_network::{Accumulator, FixedExecutor, Network, Policy};
-use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, check_sums, plan, plan_within};
+use lanner_plan::{
+    Choices, Kernels, Limits, Link, Mode, Plan, PlanError, Samples, check_sums, plan, plan_within,
+};
 use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::ServedModel;
 use lanner_step::Outcome;
@@ -58,6 +60,17 @@ fn a_network_has_the_reference_s_result_for_what_is_predicted() {
         let sent = costs.iter().map(|step| (step.traffic.sent, step.traffic.received, step.traffic.rounds));
         assert_eq!(sent.collect::<Vec<_>>(), predicted.collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn the_table_of_the_package_has_times_of_it() {
+    let (network, _) = digits();
+    let built = planned(&network, Policy::Label).build().unwrap();
+    let estimate = built.estimate(&Kernels::shipped(), Link::LOOPBACK).unwrap();
+    assert!(estimate.steps.iter().all(|step| step.is_timed));
+    // The key's proof and 128 checks take a tenth of a second whatever the network is.
+    assert!((0.1..1.0).contains(&estimate.offline().seconds), "{:?}", estimate.offline());
+    assert!((1e-3..0.1).contains(&estimate.online().seconds), "{:?}", estimate.online());
 }
 
 #[test]

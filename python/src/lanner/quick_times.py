@@ -49,7 +49,7 @@ COMMON_WEIGHT = 0.02
 ROUNDS = 50
 
 #: What is computed as another family is, by how names begin: circuits, and ciphertexts that are multiplied and rotated.
-OF_OTHERS = {"falcon.softmax": "yao", "spectral": "gazelle"}
+OF_OTHERS = {"falcon.softmax": "yao", "hardened": "falcon", "spectral": "gazelle"}
 
 #: Counts each step once: what it takes however small it is.
 STEPS = "steps"

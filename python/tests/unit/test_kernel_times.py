@@ -278,7 +278,8 @@ def test_protocols_that_are_not_measured_change_as_those_of_their_family() -> No
         ("yao.argmax", 8.0),
         ("falcon.softmax", 8.0),
         ("ot.function", 2.0),
-        # Of a family of which nothing is measured: as all together.
+        # Of families of which nothing is measured: as all together.
+        ("hardened.network", 4.0),
         ("gazelle.conv", 4.0),
     ):
         for operation, rate in SHIPPED_TABLE["protocols"][name]["online"].items():

@@ -39,6 +39,19 @@ from lanner.waterfall import Computed
 #: Networks that are measured beside layers and activations: steps of many sizes, one behind the other.
 NETWORKS = ("mnist_a", "mnist_b", "mnist_c", "mnist_d", "mnist_cryptonets", "lenet", "resnet20")
 
+#: What is measured of mode hardened: layers of many sizes, and chains of them. It takes fewer bits than others have.
+CHECKED = (
+    "fc_2048x1",
+    "fc_1024x128",
+    "conv_28x28x1_5x5x5",
+    "conv_32x32x32_3x3x32",
+    "conv_16x16x128_1x1x128",
+    "mnist_c",
+    "mnist_d",
+    "lenet",
+)
+CHECKED_PRECISION = "20%"
+
 #: Bits that lookups of mode tabula keep in some of the benchmarks.
 FEW_BITS = 10
 
@@ -140,7 +153,9 @@ def calibration_cases() -> list[tuple[Protocols, Case]]:
         for case in cases("all", "tabula")
         if case.name in NETWORKS or case.name.startswith("maxpool")
     ]
-    return chosen + few + _functions()
+    protocols = Protocols("hardened", precision=CHECKED_PRECISION)
+    checked = [(protocols, case) for case in cases("all", "falcon") if case.name in CHECKED]
+    return chosen + few + checked + _functions()
 
 
 def _functions() -> list[tuple[Protocols, Case]]:
