@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lanner_net::web::{Door, File, Origins};
-use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory};
+use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, check_authorities};
 use lanner_network::Field;
 use lanner_process::Mark;
 use lanner_session::executor::ServedModel;
@@ -36,7 +36,7 @@ pub struct ServerConfig {
     pub tls_key: Option<PathBuf>,
     /// Authorities whose certificates clients must show.
     pub client_ca: Option<PathBuf>,
-    /// After how many failed checks, which no honest client fails, a client's certificate is banned, for models of mode `hardened`; 1 where it is left out.
+    /// After how many failed checks, which no honest client fails, the key of a client's certificate is banned, for models of mode `hardened`; 1 where it is left out.
     #[serde(default)]
     pub ban_after: Option<NonZeroU32>,
     /// Where the self-signed key is kept.
@@ -63,7 +63,8 @@ pub struct ServerConfig {
     /// A directory in which servers of this machine keep encoded weights once for all of them; none for a server that keeps its own.
     #[serde(default)]
     pub share_weights: Option<PathBuf>,
-    /// Whether all clients are the server's own owner, as where one program is both parties: then none of them has to be known again.
+    /// Whether all clients are the server's own owner, as where one program is both parties: then none of them has to be known again, and one that fails a check is the last one that is
+    /// served a model of mode `hardened`.
     #[serde(default)]
     pub own_clients: bool,
     /// No TLS: both sides must say so.
@@ -335,11 +336,17 @@ fn uploads(config: &ServerConfig) -> Uploads {
     uploads(config.max_keys.unwrap_or_else(|| (room() / 4).min(USUAL_UPLOADS)))
 }
 
-/// Checks that clients are known again where they may be any: what one learns by being caught is little, and it must not come back as somebody else.
+/// Checks that clients are known again where they may be any: what one learns by being caught is little, and it must not come back as somebody else. So where anybody is banned, the file
+/// of authorities has authorities alone; elsewhere clients' own certificates may be in it, which say who is let in as well.
 fn check_clients(models: &[(String, Arc<Model>)], config: &ServerConfig) -> Result<()> {
     let is_checked =
         |(_, model): &&(String, Arc<Model>)| model.manifest().plan.mode.design().checks_clients();
-    match models.iter().find(is_checked) {
+    let checked = models.iter().find(is_checked);
+    if let Some(path) = config.client_ca.as_ref().filter(|_| checked.is_some() || config.ban_after.is_some())
+    {
+        check_authorities(path)?;
+    }
+    match checked {
         Some((name, _)) if config.client_ca.is_none() && !config.own_clients => {
             let what = format!(
                 "model {name} is served to clients that show a certificate, so that one that cheats is known again"

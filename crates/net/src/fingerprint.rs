@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rustls::pki_types::CertificateDer;
+use rustls::server::ParsedCertificate;
 use sha2::{Digest, Sha256};
 
 use crate::NetError;
@@ -33,6 +35,44 @@ impl FromStr for Fingerprint {
 
     fn from_str(text: &str) -> Result<Self, NetError> {
         parse(text).map(Self).ok_or_else(|| NetError::FingerprintText { text: text.to_owned() })
+    }
+}
+
+/// The name of a public key: SHA-256 of its `SubjectPublicKeyInfo` in DER, written as a [`Fingerprint`].
+///
+/// A certificate has other forms with the same content, since of an ECDSA signature `(r, s)` anybody makes `(r, n - s)`: who has to be known again is known by this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyFingerprint(Fingerprint);
+
+impl KeyFingerprint {
+    /// The fingerprint of a `SubjectPublicKeyInfo` in DER.
+    #[must_use]
+    pub fn of(info: &[u8]) -> Self {
+        Self(Fingerprint::of(info))
+    }
+}
+
+impl fmt::Display for KeyFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a peer has shown and proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerCertificate {
+    /// The certificate.
+    pub fingerprint: Fingerprint,
+    /// The key in it.
+    pub key: KeyFingerprint,
+}
+
+impl PeerCertificate {
+    /// What is shown by a certificate in DER; none if it is no certificate.
+    #[must_use]
+    pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let info = ParsedCertificate::try_from(certificate).ok()?.subject_public_key_info();
+        Some(Self { fingerprint: Fingerprint::of(certificate), key: KeyFingerprint::of(&info) })
     }
 }
 

@@ -44,7 +44,7 @@ pub mod web;
 pub use address::Address;
 pub use error::NetError;
 pub use excerpt::Excerpt;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, KeyFingerprint, PeerCertificate};
 pub use framed::{ByteStream, Framed, Pollable};
 pub use lanes::{MOST_KEPT, MOST_LANES, abreast};
 pub use limits::Limits;
@@ -62,9 +62,9 @@ pub use state::{StateDirectory, create_private, is_shared, sync_directory};
 pub use tcp::{AbortHandle, TcpChannel};
 #[cfg(not(target_family = "wasm"))]
 pub use tcp_bytes::TcpBytes;
-#[cfg(not(target_family = "wasm"))]
-pub use tls::ServerTls;
 pub use tls::{ClientTls, Identity, Trust};
+#[cfg(not(target_family = "wasm"))]
+pub use tls::{ServerTls, check_authorities};
 pub use transcript::{Entry, Recorded};
 pub use transport::Transport;
 pub use tunnel::{Pipe, Tunnel, TunnelChannel};

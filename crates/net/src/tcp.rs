@@ -14,7 +14,7 @@ use crate::socket::Socket;
 use crate::tcp_bytes::TcpBytes;
 use crate::tls::{ClientTls, ServerTls};
 use crate::web::WebLine;
-use crate::{Address, Fingerprint, Limits, Meter, NetError, Proxy, Transport};
+use crate::{Address, Limits, Meter, NetError, PeerCertificate, Proxy, Transport};
 
 /// A channel over TCP. Bytes are counted on TCP: with TLS its records and its handshake are included.
 pub type TcpChannel = Framed<TcpBytes>;
@@ -125,7 +125,7 @@ impl Transport for TcpChannel {
         self.stream.binding()
     }
 
-    fn peer_certificate(&self) -> Option<Fingerprint> {
+    fn peer_certificate(&self) -> Option<PeerCertificate> {
         self.stream.peer_certificate()
     }
 

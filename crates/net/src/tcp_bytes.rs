@@ -11,7 +11,7 @@ use crate::framed::{ByteStream, Pollable};
 use crate::ready::channel_error;
 use crate::socket::{Socket, SocketArrivals};
 use crate::tls::{BINDING_LABEL, tls_error};
-use crate::{Fingerprint, Meter, NetError};
+use crate::{Meter, NetError, PeerCertificate};
 
 /// The bytes of a [`TcpChannel`](crate::TcpChannel).
 pub struct TcpBytes {
@@ -47,9 +47,9 @@ impl TcpBytes {
         connection.export_keying_material([0; 32], BINDING_LABEL, None).ok()
     }
 
-    /// The fingerprint of the certificate that the peer has shown and proved.
-    pub(crate) fn peer_certificate(&self) -> Option<Fingerprint> {
-        self.tls.as_ref()?.peer_certificates()?.first().map(|certificate| Fingerprint::of(certificate))
+    /// The certificate that the peer has shown and proved.
+    pub(crate) fn peer_certificate(&self) -> Option<PeerCertificate> {
+        self.tls.as_ref()?.peer_certificates()?.first().and_then(PeerCertificate::of)
     }
 
     pub(crate) fn handshake(&mut self, deadline: Instant) -> Result<(), NetError> {

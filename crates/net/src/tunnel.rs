@@ -9,7 +9,7 @@ use rustls::ClientConnection;
 use crate::framed::{ByteStream, Framed};
 use crate::meter::Meter;
 use crate::tls::{BINDING_LABEL, ClientTls, tls_error};
-use crate::{Address, Fingerprint, Limits, NetError, Transport};
+use crate::{Address, Limits, NetError, PeerCertificate, Transport};
 
 /// Carries bytes to a server and back. It waits; what it carries need not come in the pieces in which it was sent.
 pub trait Pipe {
@@ -82,8 +82,8 @@ impl<P: Pipe + Send> Transport for TunnelChannel<P> {
         self.stream.tls.as_ref()?.export_keying_material([0; 32], BINDING_LABEL, None).ok()
     }
 
-    fn peer_certificate(&self) -> Option<Fingerprint> {
-        self.stream.tls.as_ref()?.peer_certificates()?.first().map(|certificate| Fingerprint::of(certificate))
+    fn peer_certificate(&self) -> Option<PeerCertificate> {
+        self.stream.tls.as_ref()?.peer_certificates()?.first().and_then(PeerCertificate::of)
     }
 
     fn set_stall_limit(&mut self, limit: Duration) {

@@ -114,7 +114,7 @@ fn messages_of_all_lengths_cross_a_web_socket_under_tls_both_ways() {
     let server = self_signed();
     let (client, accepted) = connected(&server, &pinned(&server));
     let (mut client, mut accepted) = (client.unwrap(), accepted.unwrap());
-    assert_eq!(client.peer_certificate(), Some(server.fingerprint()));
+    assert_eq!(client.peer_certificate().unwrap().fingerprint, server.fingerprint());
     assert!(client.binding().is_some());
     assert_eq!(client.binding(), accepted.binding());
     // Up to several messages of the WebSocket each.

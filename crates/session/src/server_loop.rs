@@ -21,8 +21,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lanner_net::web::{Door, Visitor};
-use lanner_net::{AbortHandle, Fingerprint, Limits, Listener, NetError, ServerTls, TcpChannel, Transport};
+use lanner_net::{
+    AbortHandle, Limits, Listener, NetError, PeerCertificate, ServerTls, TcpChannel, Transport,
+};
 use lanner_process::Mark;
+use lanner_store::StoreError;
 use lanner_wire::{Channel, Kind, Refusal, Traffic};
 use tracing::{debug, info, info_span, warn};
 
@@ -45,7 +48,7 @@ pub trait Handler: Send + Sync + 'static {
     ///
     /// # Errors
     /// Whatever ends it early: it is logged, and the client hears that it was refused, without a reason. It hears that the server is
-    /// busy if the error is [`Exhausted`], and nothing at all if it cheated.
+    /// busy if the error is [`Exhausted`] or [`StoreError::Taken`], and nothing at all if it cheated.
     fn serve(
         &self,
         channel: &mut dyn Transport,
@@ -60,7 +63,7 @@ pub struct SessionInfo {
     /// Where the client connects from.
     pub peer: SocketAddr,
     /// The certificate that it shows, if it does.
-    pub certificate: Option<Fingerprint>,
+    pub certificate: Option<PeerCertificate>,
     metrics: Arc<Metrics>,
     material: Arc<Budget>,
     slot: Slot,
@@ -71,7 +74,7 @@ pub struct SessionInfo {
 }
 
 impl SessionInfo {
-    fn new(shared: &Shared, peer: SocketAddr, certificate: Option<Fingerprint>, slot: Slot) -> Self {
+    fn new(shared: &Shared, peer: SocketAddr, certificate: Option<PeerCertificate>, slot: Slot) -> Self {
         Self {
             number: slot.number(),
             peer,
@@ -146,7 +149,7 @@ impl SessionInfo {
     /// What became of the session, which is over.
     fn entry(&self, end: End, traffic: Traffic) -> Entry {
         let mut entry = Entry::new(self.number, self.peer, end).lasted(self.elapsed(), traffic);
-        entry.certificate = self.certificate.map(|certificate| certificate.to_string());
+        entry.certificate = self.certificate.map(|certificate| certificate.fingerprint.to_string());
         entry.model = self.model.get().cloned();
         entry.predictions = self.predictions.load(Ordering::Relaxed);
         entry.runs = std::mem::take(&mut self.runs.lock().unwrap_or_else(PoisonError::into_inner));
@@ -470,7 +473,7 @@ fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> (End
             let end = End { ending: Ending::Stopped, cause: None, reason: error.to_string() };
             return (end, Farewell::Refusal(Refusal::Refused));
         }
-        Ok(Err(error)) if error.is::<Exhausted>() => {
+        Ok(Err(error)) if is_busy(&*error) => {
             shared.metrics.count_refused();
             info!(%peer, %error, "busy");
             let end = End::because(Ending::Busy, Cause::of_session(&*error), error.to_string());
@@ -496,6 +499,11 @@ fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> (End
     };
     shared.metrics.count_failure();
     failed
+}
+
+/// Whether a session ends because there is no room for it now.
+fn is_busy(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    error.is::<Exhausted>() || matches!(error.downcast_ref(), Some(StoreError::Taken { .. }))
 }
 
 /// Tells a client that it is refused. It may be gone: that changes nothing.

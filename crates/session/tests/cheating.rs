@@ -1,13 +1,14 @@
 //! Peers whose transfers fail their check, in whole sessions: what was made with them is gone afterwards, on disk too.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_network::{Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
-use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
+use lanner_session::requests::{Meeting, Request, Requester, Responder, Room, Shelf};
 use lanner_step::Party;
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_transfers::Rounding;
@@ -148,8 +149,17 @@ impl World {
 
 /// Answers until something fails, and tells what.
 fn answer(service: &mut Responder, channel: &mut Cheating) -> Option<ExecutionError> {
+    answer_or_tell(service, channel, &|| ())
+}
+
+/// The same, and tells of a failed check.
+fn answer_or_tell(
+    service: &mut Responder,
+    channel: &mut Cheating,
+    caught: &(dyn Fn() + Sync),
+) -> Option<ExecutionError> {
     while let Ok(request) = Responder::receive(channel) {
-        if let Err(error) = service.answer(channel, request) {
+        if let Err(error) = service.answer_or_tell(channel, request, Room::MOST, caught) {
             return Some(error);
         }
     }
@@ -176,7 +186,14 @@ fn a_server_keeps_nothing_that_it_made_with_a_client_that_cheats() {
         world.session(number, honest, |requester, channel| drop(requester.keep(channel).unwrap()));
         assert_eq!(world.held(Party::Server), 1);
         let caught = |service: &mut Responder, channel: &mut Cheating| {
-            let error = answer(service, channel).unwrap();
+            let told = AtomicBool::new(false);
+            let tell = || {
+                // Whoever is told writes it down before anything is removed.
+                assert_eq!(world.held(Party::Server), 1, "{cheat:?}");
+                told.store(true, Ordering::Relaxed);
+            };
+            let error = answer_or_tell(service, channel, &tell).unwrap();
+            assert!(told.into_inner(), "{cheat:?}");
             assert!(error.is_dishonest(), "{cheat:?}: {error}");
             assert_eq!((service.prepared(), world.held(Party::Server)), (0, 0), "{cheat:?}");
             for request in AFTER {

@@ -73,6 +73,14 @@ pub enum StoreError {
         /// Its file.
         path: PathBuf,
     },
+    /// Something else of the same client is under way, and it takes long.
+    #[error("{path}: another prediction of the client is still under way after {seconds:.1} s", path = path.display())]
+    Taken {
+        /// The client's file.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: f64,
+    },
     /// The store is another process's, of which this one is a copy: what is taken in both is used twice.
     #[error(transparent)]
     OtherProcess(#[from] OtherProcess),

@@ -2,6 +2,8 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use lanner_process::Mark;
 
@@ -19,6 +21,18 @@ impl Exclusive {
     pub(crate) fn wait(file: File) -> io::Result<Self> {
         file.lock()?;
         Ok(Self { file, mark: Mark::here() })
+    }
+
+    /// Waits for the lock until then; none if somebody else still has it.
+    pub(crate) fn until(deadline: Instant, file: File) -> io::Result<Option<Self>> {
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self { file, mark: Mark::here() })),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Ok(None),
+                Err(TryLockError::WouldBlock) => sleep(PAUSE),
+            }
+        }
     }
 
     /// Takes the lock if nobody has it.
@@ -41,3 +55,6 @@ impl Drop for Exclusive {
         }
     }
 }
+
+/// How often it is looked whether a lock is free that is not waited for without end.
+const PAUSE: Duration = Duration::from_millis(2);

@@ -19,7 +19,7 @@
 
 #[cfg(not(target_family = "wasm"))]
 mod arch;
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 mod convictions;
 mod error;
 #[cfg(not(target_family = "wasm"))]
@@ -49,7 +49,7 @@ mod uploads;
 #[cfg(not(target_family = "wasm"))]
 mod weights;
 
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 pub use convictions::{Convictions, Turn};
 pub use error::StoreError;
 #[cfg(not(target_family = "wasm"))]

@@ -40,9 +40,10 @@ class Server(OfProcess):
         listen: ``HOST:PORT``; port 0 takes a free one.
         tls_cert: A certificate chain in PEM; without one, a self-signed key is kept in the state directory.
         tls_key: The private key to `tls_cert`.
-        client_ca: Authorities whose certificates clients must show. Without it no model of mode ``hardened`` is served.
-        ban_after: How often a client may fail a check of mode ``hardened``, which no honest client fails, before its
-            certificate is banned; 1 if left out.
+        client_ca: Authorities whose certificates clients must show. Without it no model of mode ``hardened`` is served;
+            with such a model, or `ban_after`, each certificate in it must say that it is an authority's.
+        ban_after: How often a client may fail a check of mode ``hardened``, which no honest client fails, before the
+            key of its certificate is banned; 1 if left out.
         state_dir: Where the server keeps its key; see `lanner.state`.
         max_sessions: Sessions at once.
         max_material: Bytes of memory that all sessions together may take for one-time material, clients' keys and what
@@ -76,7 +77,8 @@ class Server(OfProcess):
     """
 
     _kind = "server"
-    #: Whether all its clients are of who runs it, so that none has to be known again.
+    #: Whether all its clients are of who runs it, so that none has to be known again. After one that fails a check none
+    #: is served a model of mode ``hardened`` any more.
     _own_clients = False
 
     def __init__(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 import lanner
-from helpers.authority import make_authority
+from helpers.authority import make_authority, openssl
 from helpers.models import tiny_classifier, tiny_samples
 from helpers.processes import lanner as command
 from helpers.processes import serving
@@ -72,9 +74,12 @@ def test_clients_show_certificates_and_one_that_cheated_is_not_served(
         (ended,) = [event for event in events if event["event"] == "session_ended"]
         assert ended.get("cause") == ("cheating" if convicted else None)
         (file,) = (state / "convictions").iterdir()
-        assert ended["certificate"] == file.name.replace("-", ":")
+        # Its name is the hash of the public key, as openssl prints it.
+        public = openssl("x509", "-in", certificate, "-noout", "-pubkey")
+        info = base64.b64decode("".join(line for line in public.splitlines() if not line.startswith("-")))
+        assert file.name == f"sha256-{hashlib.sha256(info).hexdigest()}"
         # As the server writes it down.
-        file.write_text("1764270000\n")
+        file.write_text(f"1764270000 {ended['certificate']}\n")
 
 
 @pytest.mark.parametrize(
@@ -88,6 +93,15 @@ def test_clients_show_certificates_and_one_that_cheated_is_not_served(
 def test_what_the_mode_does_not_take_is_refused(options: dict[str, object], match: str) -> None:
     with pytest.raises((MisuseError, ModelError), match=match):
         lanner.compile(tiny_classifier(), tiny_samples(), mode="hardened", **options)  # type: ignore[arg-type]
+
+
+def test_mode_auto_is_against_cheating_clients_where_it_is_asked_to() -> None:
+    model = lanner.compile(tiny_classifier(), tiny_samples(), against="cheating-clients", input_range=(0.0, 1.0))
+    assert model.manifest.mode == "hardened"
+    with pytest.raises(MisuseError, match="hardened alone"):
+        lanner.compile(tiny_classifier(), tiny_samples(), mode="falcon", against="cheating-clients")
+    with pytest.raises(MisuseError, match="cheating-clients"):
+        lanner.compile(tiny_classifier(), tiny_samples(), against="servers")
 
 
 def test_a_range_that_is_not_stated_is_widened_to_bits() -> None:

@@ -31,8 +31,9 @@ class Authority:
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 
-def openssl(*arguments: object) -> None:
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)  # noqa: S607 - on the path
+def openssl(*arguments: object) -> str:
+    command = ["openssl", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def make_authority(folder: Path) -> Authority:

@@ -3,6 +3,8 @@
 //! No trust on first use: a client is given the server's fingerprint or an authority. Nothing is resumed and there is no
 //! early data, so that each session has fresh keys and its exporter value names it alone.
 
+#[cfg(not(target_family = "wasm"))]
+mod authority;
 mod client;
 mod identity;
 mod pin;
@@ -20,6 +22,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{Error, RootCertStore};
 
+#[cfg(not(target_family = "wasm"))]
+pub use authority::check_authorities;
 pub use client::{ClientTls, Trust};
 pub use identity::Identity;
 #[cfg(not(target_family = "wasm"))]

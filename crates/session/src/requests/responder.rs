@@ -104,13 +104,29 @@ impl Responder {
         request: Request,
         room: Room,
     ) -> Result<(), ExecutionError> {
+        self.answer_or_tell(channel, request, room, &|| ())
+    }
+
+    /// The same. `caught` is told of a check that no honest client fails as soon as it has failed: nothing is removed before it returns, whatever else is under way goes on, and the
+    /// client has heard nothing. It may be told twice.
+    ///
+    /// # Errors
+    /// As [`Self::answer`].
+    pub fn answer_or_tell(
+        &mut self,
+        channel: &mut dyn Channel,
+        request: Request,
+        room: Room,
+        caught: &(dyn Fn() + Sync),
+    ) -> Result<(), ExecutionError> {
         self.mark.check("the session")?;
         if std::mem::replace(&mut self.broken, true) {
             return Err(ExecutionError::Broken);
         }
         self.computed.clear();
-        let answered = self.answer_in_turn(channel, request, room);
+        let answered = self.answer_in_turn(channel, request, room, caught);
         if answered.as_ref().is_err_and(ExecutionError::is_dishonest) {
+            caught();
             self.session = None;
             self.prepared.clear();
             self.shelf.iter().for_each(Shelf::destroy);
@@ -124,6 +140,7 @@ impl Responder {
         channel: &mut dyn Channel,
         request: Request,
         room: Room,
+        caught: &(dyn Fn() + Sync),
     ) -> Result<(), ExecutionError> {
         if !matches!(request, Request::Together { .. }) {
             channel.allow_ahead(unread::backlog(self.model.ahead(), request));
@@ -137,7 +154,7 @@ impl Responder {
             Request::Prepare => self.prepare(channel)?,
             Request::Predict => self.predict(channel)?,
             Request::Together { predictions, preparations } => {
-                self.predict_together(channel, predictions.into(), preparations.into(), room)?;
+                self.predict_together(channel, predictions.into(), preparations.into(), room, caught)?;
             }
             Request::Resume => self.resume(channel)?,
             Request::Pair => self.pair(channel)?,
@@ -228,6 +245,7 @@ impl Responder {
         predictions: usize,
         preparations: usize,
         room: Room,
+        tell: &(dyn Fn() + Sync),
     ) -> Result<(), ExecutionError> {
         if predictions == 0 || predictions > self.at_once || preparations > MAX_TOGETHER {
             return Err(out_of_turn());
@@ -239,7 +257,7 @@ impl Responder {
         let fitting = most_together(&self.model.memory(), MAX_PREPARED_BYTES);
         // Of a client that is checked, one prediction has its verdict before the next begins.
         let at_once = if self.model.is_checked() { 1 } else { room.at_once.clamp(1, fitting) };
-        let caught = Caught::default();
+        let caught = Caught::new(tell);
         let prepare = |lane: &mut dyn Channel| {
             lane.send(PREPARED, &[preparations as u8, at_once as u8])?;
             lane.flush()?;
@@ -341,23 +359,30 @@ impl Responder {
 }
 
 /// A failed check among exchanges that run at once. It counts whatever else fails before it: a client that cheats in one of them breaks another off.
-#[derive(Default)]
-struct Caught(Mutex<Option<ExecutionError>>);
+struct Caught<'a> {
+    error: Mutex<Option<ExecutionError>>,
+    tell: &'a (dyn Fn() + Sync),
+}
 
-impl Caught {
-    /// Keeps the error of a client that cheated, and gives one that says less.
+impl<'a> Caught<'a> {
+    const fn new(tell: &'a (dyn Fn() + Sync)) -> Self {
+        Self { error: Mutex::new(None), tell }
+    }
+
+    /// Tells of a client that cheated, while the others are still under way, keeps its error, and gives one that says less.
     fn note(&self, error: ExecutionError) -> ExecutionError {
         if !error.is_dishonest() {
             return error;
         }
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        (self.tell)();
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         ExecutionError::Broken
     }
 
     /// # Errors
     /// That of the check.
     fn check(self) -> Result<(), ExecutionError> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+        self.error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 }
 
@@ -403,19 +428,26 @@ fn refuse(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use lanner_step::ProtocolError;
 
     use super::*;
 
     #[test]
     fn a_failed_check_counts_whatever_else_fails() {
-        let caught = Caught::default();
+        let told = AtomicUsize::new(0);
+        let tell = || {
+            told.fetch_add(1, Ordering::Relaxed);
+        };
+        let caught = Caught::new(&tell);
         let gone = || ExecutionError::Channel(ChannelError::Disconnected);
         assert!(matches!(caught.note(gone()), ExecutionError::Channel(_)));
         let cheats = ExecutionError::Step { step: "output".to_owned(), source: ProtocolError::Cheating };
         assert!(matches!(caught.note(cheats), ExecutionError::Broken));
         assert!(matches!(caught.note(gone()), ExecutionError::Channel(_)));
         assert!(caught.check().unwrap_err().is_dishonest());
-        Caught::default().check().unwrap();
+        assert_eq!(told.into_inner(), 1);
+        Caught::new(&|| unreachable!()).check().unwrap();
     }
 }

@@ -6,6 +6,7 @@ use std::error::Error;
 
 use lanner_net::NetError;
 use lanner_step::ProtocolError;
+use lanner_store::StoreError;
 use lanner_wire::ChannelError;
 use serde::Serialize;
 
@@ -25,6 +26,8 @@ pub enum Cause {
     Sessions,
     /// What sessions keep left no room for the material of this one.
     Material,
+    /// Another prediction of the same client was under way for too long.
+    Turn,
     /// One side speaks TLS and the other does without, or the TLS handshake failed.
     Tls,
     /// No certificate came that is accepted.
@@ -63,6 +66,9 @@ impl Cause {
         }
         if error.is::<Exhausted>() {
             return Self::Material;
+        }
+        if matches!(error.downcast_ref(), Some(StoreError::Taken { .. })) {
+            return Self::Turn;
         }
         if let Some(error) = error.downcast_ref::<HandshakeError>() {
             return Self::of_handshake(error);
@@ -135,8 +141,9 @@ mod tests {
     fn errors_of_a_session_have_a_cause_each() {
         let unexpected = || ChannelError::Malformed { what: "message" };
         let step = |source| ExecutionError::Step { step: "output".into(), source };
-        let cases: [(Box<dyn Error>, Cause); 16] = [
+        let cases: [(Box<dyn Error>, Cause); 17] = [
             (Box::new(Exhausted { bytes: 3, held: 1, limit: 2 }), Cause::Material),
+            (Box::new(StoreError::Taken { path: "convictions".into(), seconds: 1.0 }), Cause::Turn),
             (Box::new(HandshakeError::Version { ours: 1, theirs: 2 }), Cause::Version),
             (Box::new(HandshakeError::UnknownModel { name: "secret".into() }), Cause::Model),
             (Box::new(HandshakeError::wrong_model(&[1; 32], &[2; 32])), Cause::Pin),
@@ -149,8 +156,8 @@ mod tests {
             (Box::new(step(ProtocolError::Unchecked(ChannelError::Disconnected))), Cause::Unchecked),
             (Box::new(step(ProtocolError::Unchecked(unexpected()))), Cause::Protocol),
             (Box::new(step(ProtocolError::Channel(ChannelError::Disconnected))), Cause::Disconnected),
-            (Box::new(Convicted::Banned { times: 1 }), Cause::Cheating),
             (Box::new(Convicted::Elsewhere), Cause::Cheating),
+            (Box::new(Convicted::Nobody), Cause::Cheating),
             ("something else".into(), Cause::Server),
         ];
         for (error, cause) in cases {

@@ -52,8 +52,8 @@ impl Service {
         Self { patience, offers, models, stock: stock.into(), uploads: uploads.into(), bans: None }
     }
 
-    /// The same, where clients that fail a check of a model whose clients are checked are not served any more. Without it they are, and all that a session has for a prediction
-    /// that fails is gone.
+    /// The same, where clients that fail a check of a model whose clients are checked are not served any more; of clients without certificates all are not. Without it they are, and
+    /// all that a session has for a prediction that fails is gone.
     #[must_use]
     pub fn with_bans(mut self, bans: Bans) -> Self {
         self.bans = Some(bans);
@@ -98,12 +98,11 @@ impl Handler for Arc<Service> {
         let mut reserved = Reserved::new(session, model)?;
         // What was made without TLS is nobody's, and of no use under it.
         let certificate = match binding {
-            Some(_) => channel.peer_certificate().map(|certificate| certificate.to_string()),
+            Some(_) => channel.peer_certificate().map(|certificate| certificate.fingerprint.to_string()),
             None => Some("without TLS".to_owned()),
         };
-        // Of models whose clients are checked; who shows no certificate is nobody that could be known again.
         let bans = self.bans.as_ref().filter(|_| model.is_checked());
-        let mut standing = bans.and_then(|bans| Some(bans.of(session.certificate?)));
+        let mut standing = bans.map(|bans| bans.of(session.certificate));
         let met = &self.offers[index].model;
         let meeting = Meeting::new(&agreement, met, session.peer.ip().to_string(), certificate);
         let shelf = Shelf::new(Arc::clone(&self.stock), meeting);
@@ -118,10 +117,14 @@ impl Handler for Arc<Service> {
             channel.set_stall_limit(self.patience.within);
             let begun = session.elapsed();
             let room = reserved.room_for(request, service.prepared())?;
-            let mut answer = || service.answer_within(channel, request, room);
             match &mut standing {
-                Some(standing) => standing.in_turn::<Box<dyn Error + Send + Sync>>(&mut answer)?,
-                None => answer()?,
+                Some(standing) => {
+                    let answer =
+                        |caught: &(dyn Fn() + Sync)| service.answer_or_tell(channel, request, room, caught);
+                    // A client that waits for its turn must not give up before it hears that it has none.
+                    standing.in_turn::<Box<dyn Error + Send + Sync>>(self.patience.within / 2, answer)?;
+                }
+                None => service.answer_within(channel, request, room)?,
             }
             if request == Request::End {
                 break;

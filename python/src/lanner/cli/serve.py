@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ban-after",
         type=int,
         metavar="N",
-        help="mode hardened: ban a certificate after N failed checks, which no honest client fails (default: 1)",
+        help="mode hardened: ban a client's key after N failed checks, which no honest client fails (default: 1)",
     )
     parser.add_argument(
         "--metrics",

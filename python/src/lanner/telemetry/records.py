@@ -20,7 +20,7 @@ _SESSION_CAUSES = ("protocol", "cheating", "unchecked", "timeout", "disconnected
 
 #: Why connections end as they should not, by ending. The others have no cause.
 CAUSES = {
-    "busy": ("connections", "sessions", "material"),
+    "busy": ("connections", "sessions", "material", "turn"),
     "refused": ("version", "model", "pin", "parameters", "tls", *_SESSION_CAUSES),
     "failed": _SESSION_CAUSES,
     "no_connection": ("tls", "certificate", "protocol", "timeout", "disconnected", "server"),
