@@ -80,6 +80,12 @@ def _input(options: argparse.Namespace) -> InputDescription:
         import_model(
             options.model,
             options.output,
-            Frame.of(options.shape, options.fix, options.output_name, options.columns),
+            Frame.of(
+                options.shape,
+                options.fix,
+                options.output_name,
+                options.columns,
+                publishes_words=bool(options.public_preprocessing),
+            ),
         )
     )
