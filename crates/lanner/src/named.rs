@@ -146,6 +146,11 @@ fn is_text(text: &str) -> bool {
     (1..=MOST_BYTES).contains(&text.len())
 }
 
+/// Whether these are names of columns, each of one.
+pub(crate) fn name_columns(names: &[String]) -> bool {
+    names.iter().all(|name| is_text(name)) && are_distinct(names.iter())
+}
+
 /// Elements that are hashed at once.
 const PIECE: usize = 1 << 12;
 
