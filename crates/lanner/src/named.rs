@@ -21,8 +21,8 @@ pub struct NamedInput {
     pub choices: Option<usize>,
     /// What a number is multiplied with in the network's input: a power of two.
     pub factor: f64,
-    /// Of a table's row that trees compare, one for each element of the shape: the network's input has their codes, and behind them one more for each
-    /// column that may lack a number.
+    /// Of a table's row, one for each element of the shape: the network's input has what their [`Coding`] says one after another, and behind all codes
+    /// one more for each column that may lack a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<Column>>,
     /// Of indices whose rows of a public table the client looks up by itself, that table: the network's input has the rows, times the factor.
@@ -42,11 +42,27 @@ pub struct Embeddings {
     pub sha256: String,
 }
 
+/// What the elements of a column are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coding {
+    /// A code, which trees compare.
+    #[default]
+    Code,
+    /// The number itself, or that of the category; one that may be missing is 0 then, and a one behind it says so.
+    Number,
+    /// A row of zeros with a one at the place of the category.
+    Choice,
+}
+
 /// A column of a table: a real x is the code `round(x / unit) - offset`, within what there is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// What neighbouring codes are apart.
+    /// What its elements are.
+    #[serde(default, skip_serializing_if = "Coding::is_code")]
+    pub coding: Coding,
+    /// What neighbouring codes are apart; 1 of what is no code.
     pub unit: f64,
     /// The code 0 stands for this many units.
     pub offset: i64,
@@ -60,6 +76,9 @@ pub struct Column {
     /// What its numbers from 0 on stand for: texts of at most 256 bytes, 4096 at most; absent where they are plain numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub categories: Option<Vec<String>>,
+    /// Whether every other text counts as one category more, the last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub others: bool,
 }
 
 /// One output of the original model, of several: its elements' part of the network's output, in the order of the list.
@@ -78,8 +97,7 @@ impl NamedInput {
     /// Elements of the network's input, where that many can be counted.
     fn size(&self) -> Option<usize> {
         if let Some(columns) = &self.columns {
-            let lacking = columns.iter().filter(|column| column.missing).count();
-            return columns.len().checked_add(lacking);
+            return sum(columns.iter().map(|column| Some(column.width())));
         }
         if let Some(embeddings) = &self.embeddings {
             return count(&self.shape)?.checked_mul(embeddings.width);
@@ -112,14 +130,46 @@ impl Embeddings {
     }
 }
 
+impl Coding {
+    /// Whether it is what columns have that do not say so.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    const fn is_code(&self) -> bool {
+        matches!(self, Self::Code)
+    }
+}
+
 impl Column {
+    /// How many categories there are, other texts among them.
+    fn choices(&self) -> usize {
+        self.categories.as_ref().map_or(0, Vec::len) + usize::from(self.others)
+    }
+
+    /// How many elements of the network's input are its.
+    fn width(&self) -> usize {
+        match self.coding {
+            Coding::Code | Coding::Number => 1 + usize::from(self.missing),
+            Coding::Choice => self.choices(),
+        }
+    }
+
+    /// Whether its coding fits what it holds.
+    fn is_coded(&self) -> bool {
+        match self.coding {
+            Coding::Code => true,
+            Coding::Number => {
+                self.unit.to_bits() == 1.0_f64.to_bits() && !(self.missing && self.categories.is_some())
+            }
+            Coding::Choice => !self.missing && self.categories.is_some(),
+        }
+    }
+
     /// Whether its codes are whole numbers that floats tell apart, and stand for numbers, and its texts are bounded.
     fn is_sound(&self) -> bool {
         const FAR: i64 = 1 << 53;
         let least = if self.missing { 2 } else { 0 };
         let texts = self.categories.as_ref().is_none_or(|texts| {
             // The codes of categories are theirs, from the first one on.
-            let count = i64::try_from(texts.len()).unwrap_or(i64::MAX);
+            let count = i64::try_from(self.choices()).unwrap_or(i64::MAX);
             let high = (count - 1).max(1).saturating_add(least);
             (self.offset, self.high, self.unit.to_bits())
                 == (-i64::from(self.missing), high, 1.0_f64.to_bits())
@@ -128,6 +178,8 @@ impl Column {
                 && are_distinct(texts.iter())
         });
         texts
+            && self.is_coded()
+            && (!self.others || self.categories.is_some())
             && self.name.as_deref().is_none_or(is_text)
             && self.unit.is_normal()
             && self.unit > 0.0
@@ -249,6 +301,48 @@ mod tests {
         ] {
             assert!(!make_input(&[input], length));
         }
+    }
+
+    fn column(text: &str) -> Column {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn columns_are_codes_numbers_or_choices() {
+        let table = |columns: Vec<Column>| NamedInput {
+            shape: vec![columns.len()],
+            choices: None,
+            factor: 1.0,
+            embeddings: None,
+            columns: Some(columns),
+            ..published(1, 1, "")
+        };
+        let number = r#"{"coding":"number","unit":1.0,"offset":0,"high":0,"missing":false,"name":"age"}"#;
+        let three = r#"{"coding":"choice","unit":1.0,"offset":0,"high":2,"missing":false,"categories":["a","b","c"]}"#;
+        let two = r#"{"coding":"choice","unit":1.0,"offset":0,"high":1,"missing":false,"categories":["a"],"others":true}"#;
+        let code = r#"{"unit":0.5,"offset":-3,"high":9,"missing":true}"#;
+        assert!(make_input(&[table([number, three, two].map(column).to_vec())], 6));
+        assert!(make_input(&[table([code].map(column).to_vec())], 2));
+        assert!(make_input(&[table(vec![column(&three.replace("choice", "number"))])], 1));
+        let lacking = number.replace("false", "true").replace("\"high\":0", "\"high\":2");
+        assert!(make_input(&[table(vec![column(&lacking)])], 2));
+        for text in [number, three, two, code] {
+            assert_eq!(
+                serde_json::to_value(column(text)).unwrap(),
+                serde_json::from_str::<serde_json::Value>(text).unwrap()
+            );
+        }
+        for (text, width) in [
+            (number.replace("1.0", "0.5"), 1),
+            (number.replace("false", "true").replace("\"high\":0", "\"high\":2"), 1),
+            (three.replace("\"high\":2", "\"high\":3"), 3),
+            (three.replace("choice", "number"), 3),
+            (two.replace("[\"a\"]", "[]"), 1),
+            (code.replace("}", ",\"others\":true}"), 2),
+        ] {
+            assert!(!make_input(&[table(vec![column(&text)])], width), "{text}");
+        }
+        assert!(serde_json::from_str::<Column>(&code.replace("{", "{\"coding\":\"row\",")).is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use lanner_step::{Memory, ValueType};
 use lanner_text::TextInput;
 use serde_json::{Value, json};
 
+use crate::named::Coding;
 use crate::{Embeddings, Manifest, Result};
 
 /// Ranges, bits, operations, circuits and leakage; over powers of two, how it rounds.
@@ -233,7 +234,8 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
 fn numbers(manifest: &Manifest) -> String {
     let network = &manifest.network;
     let scores = "the scale of the scores (rounded up to eighths of a doubling)";
-    if manifest.inputs.iter().any(|input| input.columns.is_some()) {
+    let columns = || manifest.inputs.iter().flat_map(|input| input.columns.iter().flatten());
+    if columns().any(|column| column.coding == Coding::Code) {
         let columns = "how many trees there are and how many nodes and leaves each has (the most of any, rounded up), and of each column its name and \
                        words as the owner states them, its unit (a power of ten or two), its ends (those of the calibration samples, to a sixteenth of their \
                        range, or exactly where that is narrow) and whether it may lack numbers";
@@ -258,6 +260,10 @@ fn numbers(manifest: &Manifest) -> String {
     };
     let published = features.is_some_and(|features| features.preprocessing.is_some());
     let others = [
+        (
+            columns().next().is_some(),
+            "of each column its name and whether it may lack numbers, and of a column of words the words that the model knows",
+        ),
         (
             published,
             "the constants in front of the first layer (exactly, as the owner asked: public preprocessing)",

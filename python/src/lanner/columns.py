@@ -3,12 +3,16 @@
 A model of trees compares each column with thresholds. Its client sends whole numbers, the *codes* of a column: a
 number is the multiple of the column's unit that is nearest to it, counted from the column's offset. What lies beyond
 the ends counts as the end. The units follow from the owner's samples alone, never from thresholds.
+
+Other models of a table with words read its numbers as they are, and a word as a row of zeros with a one at its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -24,18 +28,31 @@ _TOLD = 5
 _DIGITS = 7
 
 
+class Coding(Enum):
+    """What the elements of a column are."""
+
+    #: A code, which trees compare.
+    CODE = "code"
+    #: The number itself, or that of the category. One that may be missing is 0 then, and a one behind it says so.
+    NUMBER = "number"
+    #: A row of zeros with a one at the place of the category.
+    CHOICE = "choice"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a table.
 
     Attributes:
-        unit: What neighbouring codes are apart.
+        unit: What neighbouring codes are apart; 1 of what is no code.
         offset: The code 0 stands for this many units.
         high: The largest code.
         missing: Whether a number may be missing. The codes 0 and `high` are then no numbers': they stand for a missing
             one, the one or the other as it is to be taken for low or for high.
         name: Its name, where the model's owner gave one.
         categories: What its numbers from 0 on stand for, in words; None of plain numbers.
+        others: Whether every other word counts as one category more, the last.
+        coding: What its elements are.
     """
 
     unit: float
@@ -44,6 +61,8 @@ class Column:
     missing: bool = False
     name: str | None = None
     categories: tuple[str, ...] | None = None
+    others: bool = False
+    coding: Coding = Coding.CODE
 
     @classmethod
     def of(cls, samples: NDArray[np.float32], stated: StatedColumn | None = None) -> Column:
@@ -62,8 +81,15 @@ class Column:
         if stated.categories is None:
             return replace(cls._spanning(samples, missing), name=stated.name)
         # How many there are is told anyway.
-        high = max(len(stated.categories) - 1, 1) + 2 * missing
-        return cls(1.0, -int(missing), high, missing, stated.name, stated.categories)
+        high = max(stated.choices - 1, 1) + 2 * missing
+        return cls(1.0, -int(missing), high, missing, stated.name, stated.categories, stated.others)
+
+    @classmethod
+    def plain(cls, stated: StatedColumn, coding: Coding, *, missing: bool) -> Column:
+        """The column of a model that reads numbers as they are, or a one at the place of a category."""
+        if stated.categories is None:
+            return cls(1.0, 0, 2 * missing, missing, stated.name, coding=coding)
+        return replace(cls._stated(np.zeros(0, np.float32), stated, missing=False), coding=coding)
 
     @classmethod
     def _spanning(cls, samples: NDArray[np.float32], missing: bool) -> Column:
@@ -102,6 +128,8 @@ class Column:
             bool(document.get("missing")),
             None if name is None else str(name),
             None if categories is None else tuple(map(str, categories)),
+            bool(document.get("others")),
+            Coding(document.get("coding", "code")),
         )
 
     def document(self) -> dict[str, Any]:
@@ -113,7 +141,19 @@ class Column:
             "missing": self.missing,
         }
         told |= {} if self.name is None else {"name": self.name}
-        return told | ({} if self.categories is None else {"categories": list(self.categories)})
+        told |= {} if self.categories is None else {"categories": list(self.categories)}
+        told |= {"others": True} if self.others else {}
+        return told | ({} if self.coding is Coding.CODE else {"coding": self.coding.value})
+
+    @property
+    def choices(self) -> int:
+        """How many categories there are, other words among them; 0 of plain numbers."""
+        return len(self.categories or ()) + self.others
+
+    @property
+    def width(self) -> int:
+        """How many elements of the vector it takes."""
+        return self.choices if self.coding is Coding.CHOICE else 1 + self.missing
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -131,8 +171,25 @@ class Column:
         """The numbers that codes stand for, as a float32 holds them."""
         return ((codes + self.offset) * self.unit).astype(np.float32)
 
+    def elements(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Numbers, shape (n,), as elements of the vector, shape (n, `width`), where these are no codes."""
+        if self.coding is Coding.NUMBER:
+            lacks = np.isnan(values)
+            found = np.stack([np.where(lacks, 0.0, values), lacks], axis=1).astype(np.float32)
+            return np.asarray(found[:, : self.width])
+        return np.asarray(values[:, np.newaxis] == np.arange(self.choices), np.float32)
+
+    def numbers(self, elements: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What `elements` made elements of: shape (n,)."""
+        if self.coding is Coding.NUMBER:
+            lacks = elements[:, -1] > 0.5 if self.missing else np.zeros(len(elements), np.bool_)
+            return np.asarray(np.where(lacks, np.nan, elements[:, 0]), np.float32)
+        return np.asarray(elements.argmax(axis=1), np.float32)
+
     def beyond(self, values: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which numbers lie beyond the ends, so that they count as these."""
+        if self.coding is not Coding.CODE:
+            return np.zeros(values.shape, np.bool_)
         low, high = self.ends
         places = values.astype(np.float64) / self.unit - self.offset
         with np.errstate(invalid="ignore"):
@@ -147,11 +204,18 @@ class StatedColumn:
         name: Its name.
         missing: Whether a number may be missing, though no sample lacks one.
         categories: What its numbers from 0 on stand for, in words; None of plain numbers.
+        others: Whether every other word counts as one category more, the last.
     """
 
     name: str
     missing: bool = False
     categories: tuple[str, ...] | None = None
+    others: bool = False
+
+    @property
+    def choices(self) -> int:
+        """How many categories there are, other words among them; 0 of plain numbers."""
+        return len(self.categories or ()) + self.others
 
 
 def label_of(columns: Sequence[Column] | Sequence[StatedColumn], index: int) -> str:
@@ -219,15 +283,22 @@ _MOST_COLUMNS, _MOST_ROWS = 6, 8
 
 
 def width_of(columns: tuple[Column, ...]) -> int:
-    """How many codes a row has: one for each column, and behind them one more for each with missing numbers."""
-    return len(columns) + sum(column.missing for column in columns)
+    """How many elements a row has."""
+    return sum(column.width for column in columns)
+
+
+def _are_codes(columns: tuple[Column, ...]) -> bool:
+    return all(column.coding is Coding.CODE for column in columns)
 
 
 def encode(columns: tuple[Column, ...], rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows of shape (n, columns) as codes of shape (n, `width_of`).
+    """Rows of shape (n, columns) as elements of shape (n, `width_of`): those of each column one after another.
 
-    A missing number is low in its column's place, and high in the codes behind.
+    Codes are one for each column, and behind them one more for each with missing numbers: a missing number is low in
+    its column's place, and high in the codes behind.
     """
+    if not _are_codes(columns):
+        return np.concatenate([column.elements(rows[:, index]) for index, column in enumerate(columns)], axis=1)
     codes = [column.codes(rows[:, index]) for index, column in enumerate(columns)]
     high = [
         np.where(np.isnan(rows[:, index]), column.high, codes[index])
@@ -237,15 +308,25 @@ def encode(columns: tuple[Column, ...], rows: NDArray[np.float32]) -> NDArray[np
     return np.stack([*codes, *high], axis=1).astype(np.float32)
 
 
-def decode(columns: tuple[Column, ...], codes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What `encode` made codes of, rounded to the columns' units."""
-    whole = np.rint(codes).astype(np.int64)
-    rows = np.empty((len(codes), len(columns)), np.float32)
+def decode(columns: tuple[Column, ...], elements: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What `encode` made elements of, rounded to the columns' units."""
+    rows = np.empty((len(elements), len(columns)), np.float32)
+    if not _are_codes(columns):
+        for index, part in enumerate(parts_of(columns)):
+            rows[:, index] = columns[index].numbers(elements[:, part])
+        return rows
+    whole = np.rint(elements).astype(np.int64)
     for index, column in enumerate(columns):
         rows[:, index] = column.values(whole[:, index])
         if column.missing:
             rows[whole[:, index] == 0, index] = np.nan
     return rows
+
+
+def parts_of(columns: tuple[Column, ...]) -> list[slice]:
+    """Which elements are each column's, where none is a code."""
+    ends = list(accumulate(column.width for column in columns))
+    return [slice(end - column.width, end) for column, end in zip(columns, ends, strict=True)]
 
 
 def high_place(columns: tuple[Column, ...], index: int) -> int:

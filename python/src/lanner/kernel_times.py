@@ -2,8 +2,8 @@
 
 A table says what operations take. One comes with the package, of another machine. ``lanner doctor --calibrate`` fits
 one to benchmarks of this machine in some minutes; the first estimate measures one in about a second
-(`lanner.quick_times`). Both are kept in the state directory, with the machine that they are of: where a state
-directory was copied to another machine, its tables are left alone.
+(`lanner.quick_times`), unless other programs keep it busy. Both are kept in the state directory, with the machine
+that they are of: where a state directory was copied to another machine, its tables are left alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lanner import _native
-from lanner.benchmarks.machine import cores, processor
+from lanner.benchmarks.machine import Ticks, cores, processor
 from lanner.errors import LannerError, MisuseError, native_errors
 from lanner.files import check_file, why, write_whole
 from lanner.state import state_directory, state_path
@@ -33,6 +33,9 @@ QUICK = "quick-kernels.json"
 
 #: Holds back a process that would measure while another does.
 LOCK = "quick-kernels.lock"
+
+#: The part of the machine's cores that other programs may have while it is measured.
+BUSY = 0.2
 
 #: The environment variable that names a table where no option does.
 VARIABLE = "LANNER_KERNEL_TIMES"
@@ -205,27 +208,41 @@ def _measured(state: Path, *, anew: bool) -> KernelTimes:
                 found = None if anew else _quick(state)
                 if found is not None:
                     return found
-                times = _measure()
-                if times.text is not None:
+                times = _measure(anyway=anew)
+                if times.note is not None:
+                    _NOT_KEPT[state] = times
+                elif times.text is not None:
                     write_whole(state / QUICK, times.text, MisuseError)
                 return times
         except (MisuseError, OSError) as error:
             reason = why(error) if isinstance(error, OSError) else error.what
-            times = _measure()
+            times = _measure(anyway=anew)
             note = f"what was measured is not kept in {state}: {reason}"
             _NOT_KEPT[state] = replace(times, note="; ".join(filter(None, (times.note, note))))
             return _NOT_KEPT[state]
 
 
-def _measure() -> KernelTimes:
-    """What this machine takes; the package's table where that cannot be measured."""
+def _measure(*, anyway: bool) -> KernelTimes:
+    """What this machine takes; with a note the package's table where it cannot be measured, or is busy otherwise.
+
+    With `anyway` a busy machine's times are given all the same.
+    """
     from lanner.quick_times import quick_table
 
+    before = Ticks.now()
     try:
         table = quick_table(origin("quick"), machine_name(), cores())
     except (LannerError, OSError) as error:
         return KernelTimes.of_text(None, f"this machine was not measured: {error}")
-    return KernelTimes.of_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+    after = Ticks.now()
+    share = 0.0 if before is None or after is None else after.others(before)
+    text = json.dumps(table, indent=1, sort_keys=True) + "\n"
+    if share <= BUSY:
+        return KernelTimes.of_text(text)
+    busy = f"other programs used {share:.0%} of this machine's cores while it was measured"
+    if anyway:
+        return KernelTimes.of_text(text, f"{busy}, so these times are too long; measure again when it is idle")
+    return KernelTimes.of_text(None, f"{busy}; estimate again when it is idle, for times of this machine")
 
 
 @contextmanager
@@ -254,5 +271,5 @@ _LOCKING = _locking()
 #: Keeps other threads of this process from measuring.
 _THREADS = threading.Lock()
 
-#: What was measured and could not be kept, by state directory, for the next estimate of this process.
+#: What was measured and is not kept, by state directory, for the next estimate of this process.
 _NOT_KEPT: dict[Path, KernelTimes] = {}

@@ -23,7 +23,7 @@ from lanner.divergence import Divergence, diverge
 from lanner.embeddings import beside, write_tables
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.estimate import Estimate, estimate
-from lanner.extras import require
+from lanner.extras import is_installed, require
 from lanner.files import check_file, check_target, place_of, why, write_whole
 from lanner.images import ImageDescription
 from lanner.inputs import Arrays, as_batch, batch_of, check_range, to_float32
@@ -348,11 +348,15 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         options["kernel_times"] = stored_times(options.get("kernel_times"), options.get("state_dir"))
     else:
         options.pop("kernel_times", None)
-    chosen = CompileOptions(**options)
-    given = calibration_arrays(calibration, read_columns(options.get("columns")))
+    CompileOptions(**options)
+    model, words = _with_words(model, options, calibration)
+    given = calibration_arrays(calibration, words or read_columns(options.get("columns")))
     frame = frame_of(options, given)
     if not frame.needs_table:
         frame = replace(frame, columns=stated_by(calibration))
+    # Of a model of words these are what is published.
+    options["public_preprocessing"] = bool(options.get("public_preprocessing")) and not words
+    chosen = CompileOptions(**options)
     imported = _import(model, given, options.get("output"), frame)
     chosen, given = _fit_texts(options, chosen, imported.named, given, only=reads_texts)
     _check_stated(options.get("input_range"), imported.named)
@@ -534,6 +538,26 @@ def _fitting(described: TextDescription, named: Sequence[NamedInput]) -> TextDes
     return described
 
 
+def _with_words(model: object, options: CompileKeywords, calibration: Given) -> tuple[object, tuple[StatedColumn, ...]]:
+    """A model, of a pipeline that reads words the file that is made of it; and the columns of a model of words.
+
+    Raises:
+        MisuseError: If its converter is not installed, or it is a model that cannot read words.
+        ModelError: If it cannot be exported.
+        UnsupportedOpError: If something else than encoders reads words.
+    """
+    if not is_installed("onnx"):
+        return model, ()
+    from lanner.onnx.estimators import export_pipeline, has_words, package_of
+    from lanner.onnx.frame import read_fixed
+    from lanner.onnx.words import words_in
+
+    if package_of(model) is not None and has_words(calibration):
+        model = export_pipeline(model, calibration)
+    words = words_in(model, read_fixed(options.get("fix")))
+    return model, () if words is None else words.columns
+
+
 def calibration_arrays(calibration: Given, stated: Sequence[StatedColumn] = ()) -> Arrays:
     """Calibration samples as float32; where columns are stated, also of objects and of columns by name.
 
@@ -560,7 +584,13 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
     from lanner.onnx import Frame
     from lanner.onnx.published import read_published
 
-    frame = Frame.of(options.get("shape"), options.get("fix"), options.get("output_name"), options.get("columns"))
+    frame = Frame.of(
+        options.get("shape"),
+        options.get("fix"),
+        options.get("output_name"),
+        options.get("columns"),
+        publishes_words=bool(options.get("public_preprocessing")),
+    )
     if isinstance(described := options.get("text"), TextDescription):
         frame = replace(frame, sizes=described.sizes | dict(frame.sizes))
     frame = replace(frame, published=read_published(options.get("public_embeddings")))

@@ -36,7 +36,7 @@ class NamedInput:
         shape: The shape of one sample, without a batch axis.
         choices: How many values an index may have, from 0 on; None of a number.
         factor: What a number is multiplied with, a power of two.
-        columns: Of a table's row that trees compare, the columns; None of other inputs.
+        columns: Of a table's row, the columns; None of other inputs.
         embeddings: The public table whose rows a client gives in the place of indices; None where there is none.
     """
 
@@ -153,7 +153,7 @@ class NamedInput:
                 )
             if column.categories is None:
                 continue
-            most = len(column.categories) - 1
+            most = column.choices - 1
             other = ~np.isnan(values) & ((values != np.rint(values)) | (values < 0) | (values > most))
             if other.any():
                 place = [int(np.argmax(other)), index]

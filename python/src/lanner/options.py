@@ -217,11 +217,12 @@ class CompileKeywords(TypedDict, total=False):
         bool,
         Option(
             "Whether the constants in front of the first layer, such as the means and scales of a scaler, are "
-            "published exactly, for the client to apply in floating point.",
+            "published exactly, for the client to apply in floating point. Of a model that reads words, the words of "
+            "its encoders are published, and no constant is.",
             default=False,
             flag=Flag(
-                "publish the constants in front of the first layer (a scaler's means and scales); the client applies"
-                " them",
+                "publish the constants in front of the first layer (a scaler's means and scales), or the words of "
+                "encoders; the client applies them",
             ),
         ),
     ]

@@ -42,10 +42,12 @@ class Notes:
     Attributes:
         beyond: The numbers that count as the ends of their columns.
         left_out: The names of columns that the model does not read.
+        others: How many words of a column are none of its categories, by its label.
     """
 
     beyond: Beyond = field(default_factory=Beyond)
     left_out: dict[str, None] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
 
     def sentences(self) -> list[str]:
         """One sentence for each."""
@@ -57,6 +59,11 @@ class Notes:
                 f"column {names} is left out: the model does not read it"
                 if one
                 else f"columns {names} are left out: the model does not read them"
+            )
+        for label, count in self.others.items():
+            words = "1 word is" if count == 1 else f"{count} words are"
+            told.append(
+                f"{label}: {words} none of its categories, and {'counts' if count == 1 else 'count'} as other words"
             )
         beyond = self.beyond.sentence()
         return told if beyond is None else [*told, beyond]
@@ -105,7 +112,7 @@ def read_csv(
         rows.insert(0, first)
     elif names_of(columns) is not None:
         order = _order(first, columns, place, notes)
-    found = _rows(rows, columns, where, order, len(first))
+    found = _rows(rows, columns, where, order, len(first), notes)
     if header is None and order is None:
         told = FirstRow(first, place)
         for fields in rows[1:]:
@@ -116,7 +123,12 @@ def read_csv(
 
 
 def _rows(
-    rows: Sequence[Sequence[str]], columns: Columns, where: str, order: Sequence[int] | None, named: int
+    rows: Sequence[Sequence[str]],
+    columns: Columns,
+    where: str,
+    order: Sequence[int] | None,
+    named: int,
+    notes: Notes | None,
 ) -> NDArray[np.float64]:
     """Rows of fields as numbers; each of the columns stands where `order` says, of as many as are named."""
     if not rows:
@@ -127,7 +139,7 @@ def _rows(
             takes = f"the model expects {counted(width, 'value')} in a row"
             fix = takes if order is None else f"the header has {width}; give rows of equal length"
             raise InputError(f"row {number} has {counted(len(fields), 'value')}", where=where, fix=fix)
-    read = _Cells(columns, where)
+    read = _Cells(columns, where, notes)
     places = list(enumerate(range(width) if order is None else order))
     return np.array(
         [[read.text(index, row, fields[place]) for index, place in places] for row, fields in enumerate(rows, 1)],
@@ -156,18 +168,18 @@ def read_objects(
         texts = all(isinstance(name, str) for name in frame)
         if names is not None and texts:
             return _by_name(frame, columns, where, notes)
-        return _by_column(list(frame.values()), columns, where)
+        return _by_column(list(frame.values()), columns, where, notes)
     if isinstance(given, Mapping):
         held = next((given[name] for name in (input_name, "x") if name in given), None)
         if names is not None and (set(given) & set(names)) and not (len(given) == 1 and _is_rows(held)):
             return _by_name(given, columns, where, notes)
-        return _in_rows(held, columns, where) if len(given) == 1 and held is not None else None
+        return _in_rows(held, columns, where, notes) if len(given) == 1 and held is not None else None
     if isinstance(given, list | tuple) and given and all(isinstance(each, Mapping) for each in given):
         if names is None:
             fix = "give rows as lists, in the order of the model's input"
             raise InputError("the columns of the model have no names", where=where, fix=fix)
         return _of_objects(given, columns, where, notes)
-    return _in_rows(given, columns, where)
+    return _in_rows(given, columns, where, notes)
 
 
 def is_frame(given: object) -> bool:
@@ -242,10 +254,10 @@ def _order(found: list[str], columns: Columns, where: str, notes: Notes | None) 
 def _by_name(given: Mapping[Any, Any], columns: Columns, where: str, notes: Notes | None) -> NDArray[np.float64]:
     found = [str(name) for name in given]
     by_place = list(given.values())
-    return _by_column([by_place[place] for place in _order(found, columns, where, notes)], columns, where)
+    return _by_column([by_place[place] for place in _order(found, columns, where, notes)], columns, where, notes)
 
 
-def _by_column(held: Sequence[Any], columns: Columns, where: str) -> NDArray[np.float64]:
+def _by_column(held: Sequence[Any], columns: Columns, where: str, notes: Notes | None) -> NDArray[np.float64]:
     """Columns, each a list or an array, or all of them a single field."""
     if len(held) != len(columns):
         fix = f"the model reads {counted(len(columns), 'column')}"
@@ -254,7 +266,7 @@ def _by_column(held: Sequence[Any], columns: Columns, where: str) -> NDArray[np.
     sizes = sorted({each.shape for each in arrays})
     if len(sizes) > 1 or len(sizes[0]) > 1:
         raise InputError("the columns are not lists of equal length", where=where, fix="give each as many numbers")
-    read = _Cells(columns, where)
+    read = _Cells(columns, where, notes)
     return np.stack([read.column(index, each.reshape(-1)) for index, each in enumerate(arrays)], axis=1)
 
 
@@ -272,7 +284,7 @@ def _fields(column: object) -> Any:  # noqa: ANN401 - a list, or one field
 def _of_objects(
     given: Sequence[Mapping[Any, Any]], columns: Columns, where: str, notes: Notes | None
 ) -> NDArray[np.float64]:
-    read, rows = _Cells(columns, where), []
+    read, rows = _Cells(columns, where, notes), []
     for number, each in enumerate(given, 1):
         found = [str(name) for name in each]
         values = list(each.values())
@@ -288,7 +300,7 @@ def _is_rows(held: object) -> bool:
     return getattr(held, "ndim", 0) > 1
 
 
-def _in_rows(given: object, columns: Columns, where: str) -> NDArray[np.float64] | None:
+def _in_rows(given: object, columns: Columns, where: str, notes: Notes | None) -> NDArray[np.float64] | None:
     """Lists with words or missing numbers among them, shape (rows, columns); None of arrays, and of numbers alone."""
     kind = getattr(getattr(given, "dtype", None), "kind", None)
     if kind in ("O", "U", "S", "T"):
@@ -305,7 +317,7 @@ def _in_rows(given: object, columns: Columns, where: str) -> NDArray[np.float64]
     if wrong is not None:
         what = f"row {wrong} has {counted(len(rows[wrong - 1]), 'value')}"
         raise InputError(what, where=where, fix=f"the model expects {counted(len(columns), 'value')} in a row")
-    read = _Cells(columns, where)
+    read = _Cells(columns, where, notes)
     return np.array(
         [[read.value(index, number, held) for index, held in enumerate(row)] for number, row in enumerate(rows, 1)],
         np.float64,
@@ -315,9 +327,10 @@ def _in_rows(given: object, columns: Columns, where: str) -> NDArray[np.float64]
 class _Cells:
     """Reads the fields of a table, column by column."""
 
-    def __init__(self, columns: Columns, where: str) -> None:
+    def __init__(self, columns: Columns, where: str, notes: Notes | None = None) -> None:
         self._columns = columns
         self._where = where
+        self._notes = notes
         self._places = [
             {} if column.categories is None else {text: place for place, text in enumerate(column.categories)}
             for column in columns
@@ -330,6 +343,10 @@ class _Cells:
         found = self._found(index, text)
         if found is None:
             raise self._wrong(index, row)
+        column = self._columns[index]
+        if self._notes is not None and column.others and found == len(column.categories or ()):
+            label = label_of(self._columns, index)
+            self._notes.others[label] = self._notes.others.get(label, 0) + 1
         return found
 
     def reads(self, index: int, text: str) -> bool:
@@ -341,9 +358,20 @@ class _Cells:
         if isinstance(held, str):
             return self.text(index, row, held)
         number = _number(held)
-        if number is None or not self._is_known(index, number):
+        if number is None:
             raise self._wrong(index, row)
-        return number
+        place = self._places[index].get(f"{number:.15g}")
+        known = self._is_known(index, number)
+        if place is not None and known and place != number:
+            label = label_of(self._columns, index)
+            raise InputError(
+                f"{label} has a number that may be one of its words or the place of another",
+                where=f"{self._where}, row {row}",
+                fix='give words as text, as in "1"',
+            )
+        if place is None and not known:
+            raise self._wrong(index, row)
+        return number if place is None else float(place)
 
     def column(self, index: int, held: NDArray[Any]) -> NDArray[np.float64]:
         """A whole column; an array of numbers at once."""
@@ -358,6 +386,8 @@ class _Cells:
                 return float(self._places[index][known])
         if stripped.casefold() in MISSING:
             return math.nan
+        if self._columns[index].others:
+            return float(len(self._places[index]))
         if not is_number(stripped) or self._numeric[index]:
             return None
         number = float(stripped)
@@ -365,8 +395,8 @@ class _Cells:
 
     def _is_known(self, index: int, number: float) -> bool:
         """Whether a number is one of the column's, which those of categories are not beyond these."""
-        places = self._places[index]
-        return not places or math.isnan(number) or (number.is_integer() and 0 <= number < len(places))
+        choices = self._columns[index].choices
+        return not choices or math.isnan(number) or (number.is_integer() and 0 <= number < choices)
 
     def _wrong(self, index: int, row: int) -> InputError:
         """The error of a field; what stands there is told to nobody, not even by its owner's terminal or log."""

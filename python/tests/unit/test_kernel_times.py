@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lanner import _native, kernel_times
-from lanner.benchmarks.machine import cores
+from lanner.benchmarks.machine import Ticks, cores
 from lanner.errors import LannerError, MisuseError
 from lanner.kernel_times import KERNELS, LOCK, MEASURE, QUICK, SHIPPED, STORED, VARIABLE, measured_times, stored_times
 from lanner.quick_times import Timed, fitted, scaled
@@ -37,6 +37,7 @@ class Measuring:
 def measuring(monkeypatch: pytest.MonkeyPatch) -> Measuring:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(kernel_times, "_NOT_KEPT", {})
+    monkeypatch.setattr(Ticks, "others", lambda _, __: 0.0)
     found = Measuring()
     monkeypatch.setattr("lanner.quick_times.quick_table", found)
     return found
@@ -66,6 +67,35 @@ def test_the_first_estimate_measures_and_the_next_one_finds_it(tmp_path: Path, m
     assert measured_times(MEASURE, tmp_path / "state").sha256 != first.sha256
     assert measuring.count == 2
     assert stored_times(None, tmp_path / "state") == measured_times(None, tmp_path / "state")
+
+
+def test_times_of_a_busy_machine_are_not_kept(
+    tmp_path: Path, measuring: Measuring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ticks, "others", lambda _, __: 0.4)
+    times = measured_times(None, tmp_path / "state")
+    assert (times.table, times.note) == (
+        "shipped",
+        "other programs used 40% of this machine's cores while it was measured; estimate again when it is idle, for "
+        "times of this machine",
+    )
+    # Nor measured again by each estimate of the process.
+    assert measured_times(None, tmp_path / "state") == times
+    assert measuring.count == 1
+    assert not (tmp_path / "state" / QUICK).exists()
+    asked = measured_times(MEASURE, tmp_path / "state")
+    assert asked.table == "quick"
+    assert asked.note is not None
+    assert "too long" in asked.note
+
+
+def test_what_others_compute_is_what_is_left_of_all() -> None:
+    before = Ticks(wall=10.0, every=100.0, own=5.0, cores=4)
+    assert Ticks(wall=12.0, every=103.0, own=6.0, cores=4).others(before) == pytest.approx(0.25)
+    assert Ticks(wall=12.0, every=101.0, own=6.5, cores=4).others(before) == 0.0
+    assert before.others(before) == 0.0
+    now = Ticks.now()
+    assert now is None or now.every >= now.own >= 0
 
 
 def test_compiling_takes_what_is_kept_and_measures_nothing(tmp_path: Path, measuring: Measuring) -> None:
@@ -294,6 +324,7 @@ def test_a_part_that_is_next_to_nothing_follows_the_others() -> None:
 
 def test_this_machine_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(Ticks, "others", lambda _, __: 0.0)
     times = measured_times(None, tmp_path)
     assert (times.table, times.note) == ("quick", None)
     assert times.text is not None

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import lanner
-from lanner.columns import Column, encode
+from lanner.columns import Coding, Column, StatedColumn, encode
 from lanner.images import ImageDescription
 
 NODE = shutil.which("node")
@@ -79,6 +79,29 @@ def test_rows_of_a_table_become_the_same_codes() -> None:
     script = """console.log(JSON.stringify(given.rows.map((row) => Array.from(inputs.valuesOf(given.model, row)))));"""
     made = run(script, {"model": model, "rows": given})
     assert np.array_equal(np.array(made, np.float32), encode(columns, rows))
+
+
+def test_rows_of_numbers_and_words_become_the_same_elements() -> None:
+    columns = (
+        Column.plain(StatedColumn("age"), Coding.NUMBER, missing=True),
+        Column.plain(StatedColumn("job", categories=("a", "b", "c"), others=True), Coding.CHOICE, missing=False),
+        Column.plain(StatedColumn("city", categories=("A", "B")), Coding.NUMBER, missing=False),
+    )
+    rows = np.array([[1.25, 2, 1], [np.nan, 3, 0]], np.float32)
+    entry = {"name": "x", "shape": [3], "choices": None, "factor": 1, "columns": [one.document() for one in columns]}
+    model = {"inputs": [entry], "input": {"shape": [1, 7]}}
+    given: list[list[float | None]] = [[None if np.isnan(value) else float(value) for value in row] for row in rows]
+    wrong: list[list[float | None]] = [[1.0, 4.0, 0.0], [1.0, 0.0, 2.0], [1.0, None, 0.0], [1.0, 0.5, 0.0]]
+    script = """console.log(JSON.stringify(given.rows.map((row) => {
+        try { return Array.from(inputs.valuesOf(given.model, row)); } catch (error) { return error.message; } })));"""
+    made = run(script, {"model": model, "rows": [*given, *wrong]})
+    assert np.array_equal(np.array(made[:2], np.float32), encode(columns, rows))
+    assert made[2:] == [
+        "job is none of its 4 categories",
+        "city is none of its 2 categories",
+        "job is empty",
+        "job is none of its 4 categories",
+    ]
 
 
 def test_inputs_by_name_are_joined_and_checked() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,6 +29,39 @@ def machine() -> dict[str, Any]:
         "lanner": native["version"],
         "load": os.getloadavg()[0],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """What has been computed so far.
+
+    Attributes:
+        wall: Seconds of a clock.
+        every: Seconds that all programs together computed, on all cores.
+        own: The part of it that this process did.
+        cores: The cores of the machine.
+    """
+
+    wall: float
+    every: float
+    own: float
+    cores: int
+
+    @classmethod
+    def now(cls) -> Ticks | None:
+        """As of now; None on systems that do not say what all programs compute."""
+        try:
+            words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+            user, nice, system, _, _, *others = map(int, words[1:9])
+        except (OSError, ValueError):
+            return None
+        every = (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
+        return cls(time.monotonic(), every, time.process_time(), os.cpu_count() or 1)
+
+    def others(self, before: Ticks) -> float:
+        """The part of the machine's cores, from 0 to 1, that other programs had since."""
+        room = (self.wall - before.wall) * self.cores
+        return min(1.0, max(0.0, (self.every - before.every) - (self.own - before.own)) / room) if room > 0 else 0.0
 
 
 @contextmanager

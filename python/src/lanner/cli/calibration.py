@@ -76,7 +76,13 @@ def _input(options: argparse.Namespace) -> InputDescription:
     require("onnx", "compiling")
     from lanner.onnx import Frame, import_model
 
-    frame = Frame.of(options.shape, options.fix, options.output_name, options.columns)
+    frame = Frame.of(
+        options.shape,
+        options.fix,
+        options.output_name,
+        options.columns,
+        publishes_words=bool(options.public_preprocessing),
+    )
     entry = input_of(import_model(options.model, options.output, frame))
     # Of a row that no tree reads the names are all that there is.
     return entry if entry.named else replace(entry, columns=frame.columns)

@@ -37,7 +37,13 @@ def inspect_onnx(options: Namespace, limits: LimitKeywords, output: Output) -> i
     from lanner.onnx.published import read_published
 
     path = options.model
-    frame = Frame.of(options.shape, options.fix, options.output_name, options.columns)
+    frame = Frame.of(
+        options.shape,
+        options.fix,
+        options.output_name,
+        options.columns,
+        publishes_words=True,
+    )
     frame = replace(frame, published=read_published(options.public_embeddings))
     # Any network may reveal its scores.
     policy = options.output or ("value" if len(frame.outputs) > 1 else _POLICY)
@@ -61,6 +67,8 @@ def inspect_onnx(options: Namespace, limits: LimitKeywords, output: Output) -> i
 
 def _next_command(options: Namespace, model: ImportedModel | None) -> str:
     """The command that compiles a file with typical samples, with the options that it was looked at with."""
+    from lanner.onnx.words import words_in
+
     named = () if model is None else model.named
     samples = "typical.npy"
     if len(named) > 1:
@@ -69,6 +77,8 @@ def _next_command(options: Namespace, model: ImportedModel | None) -> str:
         samples = "typical.csv"
     words = ["lanner", "compile", str(options.model), "-o", str(options.model.with_suffix(".lanner").name)]
     words += ["--calibration", samples]
+    if words_in(options.model) is not None:
+        words.append("--public-preprocessing")
     for name in ACCEPTING:
         given = getattr(options, name)
         for value in given if isinstance(given, list) else [] if given is None else [given]:

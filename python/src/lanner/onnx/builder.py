@@ -102,6 +102,7 @@ class GraphBuilder:
         self._unbounded: dict[str, ModelError] = {}
         self._undefined: dict[str, NDArray[np.bool_]] = {}
         self._leaving_out: set[str] = set()
+        self._affine: dict[str, tuple[Wire, NDArray[np.float32], NDArray[np.float32]]] = {}
 
     def enter(self, name: str) -> None:
         """Name the nodes added from here on after an ONNX node."""
@@ -207,8 +208,24 @@ class GraphBuilder:
         return x
 
     def matmul(self, x: Wire, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None) -> Wire:
-        """Add ``x @ weight + bias``: x (n_in,), weight (n_in, n_out), bias (n_out,)."""
+        """Add ``x @ weight + bias``: x (n_in,), weight (n_in, n_out), bias (n_out,).
+
+        Of an `affine` x it is one matrix with that.
+        """
+        if x.name in self._affine:
+            x, matrix, offset = self._affine[x.name]
+            given = offset.astype(np.float64) @ weight
+            bias = (given if bias is None else given + bias).astype(np.float32)
+            weight = (matrix.astype(np.float64) @ weight).astype(np.float32)
         return self.add_node("MatMul", (x,), (weight.shape[1],), tensors={"weight": weight, "bias": bias})
+
+    def affine(self, x: Wire, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Wire:
+        """Add ``x @ matrix + offset``, as `matmul`, which a product behind it takes in; one element of x is moved."""
+        alone = matrix.shape[1] == 1 and np.count_nonzero(matrix) == matrix.sum() == 1 and not offset.any()
+        place = int(matrix.argmax()) if alone else 0
+        y = self.slice(x, (range(place, place + 1),)) if alone else self.matmul(x, matrix, offset)
+        self._affine[y.name] = (x, matrix, offset)
+        return y
 
     def one_tap(self, x: Wire, weight: NDArray[np.float32], groups: int) -> Wire:
         """Add a convolution of one tap: x (c_in, h, w), weight (c_out, c_in / groups, 1, 1)."""

@@ -10,9 +10,11 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from lanner.columns import Column, StatedColumn
+from lanner.columns import Coding, Column, StatedColumn
+from lanner.columns import parts_of as column_parts
 from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.named import NamedInput, factor_for, parts_of
+from lanner.onnx.affine import Affine
 from lanner.onnx.bodies import names_read
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.comparison import TRUTHS
@@ -24,6 +26,7 @@ from lanner.onnx.number_types import INTEGERS, is_mask
 from lanner.onnx.opaque import InferredShapes
 from lanner.onnx.trees.table import Table, leads_to_trees, table_of
 from lanner.onnx.whole import ARITHMETIC, OF_NUMBERS
+from lanner.onnx.words import column_sources, encoders, keeps_places
 from lanner.stated_columns import check_stated
 
 #: The name of the vector that several inputs are parts of.
@@ -103,6 +106,8 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
             stated = _stated(info.name, shape[0], frame)
             columns = tuple(Column.of(rows[:, index], stated[index]) for index in range(shape[0]))
             return Entry(NamedInput(info.name, _DATATYPES[kind], shape, columns=columns), batch, batched, rows)
+    if info.name == frame.row:
+        return _worded(info, proto, frame)
     # The samples of an only input may be an array without a name.
     largest = frame.largest.get(info.name, frame.largest.get("") if alone else None)
     choices = None
@@ -120,6 +125,26 @@ def read_entry(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame, 
     if named.choices is None and not alone and not frame.ranged:
         named = replace(named, factor=factor_for(1.0 if largest is None else largest))
     return Entry(named, batch, batched)
+
+
+def _worded(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame) -> Entry:
+    """A row of numbers and of words."""
+    shape, batch, batched = sample_shape(info, proto.graph, frame, alone=True)
+    stated = [column for column in _stated(info.name, shape[0], frame) if column is not None]
+
+    def coding(column: StatedColumn) -> Coding:
+        readers = encoders(proto.graph, column.name)
+        is_number = column.categories is None or all(keeps_places(node, column.choices) for node in readers)
+        return Coding.NUMBER if is_number else Coding.CHOICE
+
+    rows = _rows(info.name, shape[0], frame)
+
+    def lacks(index: int) -> bool:
+        return bool(np.isnan(rows[:, index]).any())
+
+    columns = tuple(Column.plain(each, coding(each), missing=lacks(index)) for index, each in enumerate(stated))
+    datatype = _DATATYPES[info.type.tensor_type.elem_type]
+    return Entry(NamedInput(info.name, datatype, shape, columns=columns), batch, batched)
 
 
 def check_columns(entries: Sequence[Entry], frame: Frame) -> None:
@@ -219,7 +244,9 @@ def _batch_axis(
     return next(iter([*named, *ones]), None)
 
 
-def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Lookup | Table]]:
+def place(
+    entries: Sequence[Entry], proto: onnx.ModelProto
+) -> tuple[GraphBuilder, dict[str, Wire | Lookup | Table | Affine]]:
     """A graph whose input holds all of a file's, and what each is in it."""
     only = entries[0].named if len(entries) == 1 else None
     if only is not None:
@@ -233,7 +260,11 @@ def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Look
             whole = graph.slice(graph.input, (range(part.start, part.stop),))
             coded = graph.reshape(whole, named.coded_shape)
             parts[named.name] = graph.scale(coded, 1.0 / named.factor)
-    values = {entry.named.name: _value(graph, entry, parts[entry.named.name]) for entry in entries}
+    values: dict[str, Wire | Lookup | Table | Affine] = {
+        entry.named.name: _value(graph, entry, parts[entry.named.name]) for entry in entries
+    }
+    if only is not None and only.columns is not None and entries[0].rows is None:
+        return graph, values | _cells(graph, entries[0], proto)
     places = parts_of([entry.named for entry in entries])
     tables = {
         named.name: table_of(graph.input, part.start, named.columns, entry.rows)
@@ -241,6 +272,22 @@ def place(entries: Sequence[Entry]) -> tuple[GraphBuilder, dict[str, Wire | Look
         if named.columns is not None and entry.rows is not None
     }
     return graph, values | tables
+
+
+def _cells(graph: GraphBuilder, entry: Entry, proto: onnx.ModelProto) -> dict[str, Affine]:
+    """The tensors that hold a column of a row of numbers and words."""
+    columns = entry.named.columns or ()
+    row = graph.reshape(graph.input, (graph.input.size,))
+    values: dict[str, Affine] = {}
+    for column, part in zip(columns, column_parts(columns), strict=True):
+        name = column.name or ""
+        # Encoders whose numbers are the categories' places leave them.
+        is_place = column.categories is not None and column.coding is Coding.NUMBER
+        kept = [node.output[0] for node in encoders(proto.graph, name)] if is_place else []
+        # Whoever picks the column from the row is not read any more.
+        names = (name, *kept, *column_sources(proto.graph, name))
+        values |= dict.fromkeys(names, Affine.of_column(row, column, part, entry.batch))
+    return values
 
 
 def is_plain(entries: Sequence[Entry]) -> bool:

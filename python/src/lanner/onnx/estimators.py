@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lanner.errors import MisuseError, ModelError
 from lanner.extras import is_installed
 from lanner.onnx.converters import register_converters
+from lanner.tables import is_frame
 
 #: The packages whose estimators are exported, and the converter of each, as both are imported and installed.
 CONVERTERS: Mapping[str, str] = {
@@ -53,14 +54,28 @@ def export_estimator(model: Any, rows: NDArray[np.float32]) -> onnx.ModelProto: 
         ModelError: If that cannot export it, as when it is not fitted.
     """
     package = package_of(model) or ""
-    converter = CONVERTERS[package]
-    name = type(model).__name__
-    if not is_installed(converter):
-        raise MisuseError(f"{name} of {package} needs the package {converter}", fix=f"run pip install {converter}")
     if rows.ndim < 2:
         raise MisuseError(f"the calibration has shape {rows.shape}", fix="give rows of shape (n, columns)")
+    return _exported(model, CONVERTERS[package], _EXPORTERS[package], rows)
+
+
+def _exported(
+    model: Any,  # noqa: ANN401 - any package's
+    converter: str,
+    export: Callable[[Any, Any], onnx.ModelProto],
+    rows: NDArray[np.float32] | None,
+) -> onnx.ModelProto:
+    """What a converter makes of a model.
+
+    Raises:
+        MisuseError: If it is not installed.
+        ModelError: If it fails.
+    """
+    package, name = package_of(model), type(model).__name__
+    if not is_installed(converter):
+        raise MisuseError(f"{name} of {package} needs the package {converter}", fix=f"run pip install {converter}")
     try:
-        return _EXPORTERS[package](model, rows)
+        return export(model, rows)
     except ModelError:
         raise
     except Exception as error:
@@ -71,7 +86,62 @@ def export_estimator(model: Any, rows: NDArray[np.float32]) -> onnx.ModelProto: 
         ) from error
 
 
+def has_words(frame: object) -> bool:
+    """Whether something is a data frame that has words in a column."""
+    return is_frame(frame) and any(map(_is_worded, _columns_of(frame).values()))
+
+
+def export_pipeline(model: Any, frame: object) -> onnx.ModelProto:  # noqa: ANN401 - any package's
+    """Export a fitted pipeline of a data frame with words: each column is an input of its own.
+
+    Raises:
+        MisuseError: As `export_estimator`, or if it is no estimator of scikit-learn.
+        ModelError: As `export_estimator`.
+    """
+    if package_of(model) != "sklearn":
+        raise MisuseError(
+            f"{type(model).__name__} cannot read words",
+            where="calibration",
+            fix="put it behind an encoder in a pipeline of scikit-learn",
+        )
+    columns = _columns_of(frame)
+
+    def of_types(whole: bool) -> onnx.ModelProto:
+        types = import_module("skl2onnx.common.data_types")
+
+        def kind(column: Any) -> Any:  # noqa: ANN401 - untyped
+            if _is_worded(column):
+                return types.StringTensorType([None, 1])
+            is_whole = whole and getattr(getattr(column, "dtype", None), "kind", "O") in "iu"
+            return (types.Int64TensorType if is_whole else types.FloatTensorType)([None, 1])
+
+        return _by_skl2onnx(model, initial_types=[(name, kind(column)) for name, column in columns.items()])
+
+    def exported(_: Any, __: Any) -> onnx.ModelProto:  # noqa: ANN401 - untyped
+        try:
+            return of_types(whole=False)
+        except (NotImplementedError, RuntimeError):
+            # Categories that are whole numbers are read as such.
+            return of_types(whole=True)
+
+    return _exported(model, "skl2onnx", exported, None)
+
+
+def _columns_of(frame: Any) -> dict[str, Any]:  # noqa: ANN401 - of any package
+    return {str(name): frame[name] for name in frame.columns}
+
+
+def _is_worded(column: Any) -> bool:  # noqa: ANN401 - of any package
+    """Whether a column has words; numbers and truth values are none."""
+    kind = getattr(getattr(column, "dtype", None), "kind", "O")
+    return kind not in "biufc" and any(isinstance(each, str) for each in column)
+
+
 def _of_sklearn(model: Any, rows: NDArray[np.float32]) -> onnx.ModelProto:  # noqa: ANN401 - untyped
+    return _by_skl2onnx(model, X=rows[:1])
+
+
+def _by_skl2onnx(model: Any, **samples: Any) -> onnx.ModelProto:  # noqa: ANN401 - untyped
     skl2onnx = import_module("skl2onnx")
     register_converters()
     for package, kind, module, convert in _STEPS:
@@ -93,7 +163,7 @@ def _of_sklearn(model: Any, rows: NDArray[np.float32]) -> onnx.ModelProto:  # no
             )
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     options = {id(last): {"zipmap": False}} if hasattr(last, "predict_proba") else None
-    return _proto(skl2onnx.to_onnx(model, rows[:1], options=options, target_opset={"": 17, "ai.onnx.ml": 3}))
+    return _proto(skl2onnx.to_onnx(model, options=options, target_opset={"": 17, "ai.onnx.ml": 3}, **samples))
 
 
 def _by_onnxmltools(convert: str) -> Callable[[Any, NDArray[np.float32]], onnx.ModelProto]:

@@ -39,6 +39,8 @@ class Frame:
         columns: What is said of a table's columns; empty where nothing is.
         needs_table: Whether the file must have a table, since its owner names columns.
         published: Tables of embeddings to publish: their names, or the one of `lanner.embeddings.ALL`.
+        publishes_words: Whether the words of encoders may be published, so that clients can number theirs.
+        row: The input that a file of words reads in the place of its own; empty of other files.
     """
 
     sizes: Sizes = field(default_factory=dict)
@@ -53,6 +55,8 @@ class Frame:
     columns: tuple[StatedColumn, ...] = ()
     needs_table: bool = False
     published: Sequence[str] = ()
+    publishes_words: bool = False
+    row: str = ""
 
     @classmethod
     def of(
@@ -61,6 +65,8 @@ class Frame:
         fix: str | Sequence[str] | Mapping[str, ArrayLike] | None = None,
         output_name: str | Sequence[str] | None = None,
         columns: StatedColumns | None = None,
+        *,
+        publishes_words: bool = False,
     ) -> Frame:
         """Read the options ``shape``, ``fix``, ``output_name`` and ``columns``, as text or as Python has them.
 
@@ -69,7 +75,12 @@ class Frame:
         """
         stated = read_columns(columns)
         return cls(
-            read_sizes(shape), read_fixed(fix), _names(output_name), columns=stated, needs_table=columns is not None
+            read_sizes(shape),
+            read_fixed(fix),
+            _names(output_name),
+            columns=stated,
+            needs_table=columns is not None,
+            publishes_words=publishes_words,
         )
 
     def apply(self, proto: onnx.ModelProto) -> None:

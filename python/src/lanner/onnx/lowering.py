@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from lanner.errors import ModelError, Refusal, UnsupportedOpError
+from lanner.errors import MisuseError, ModelError, Refusal, UnsupportedOpError, spelled
 from lanner.heads import Form, Head, Policy, choose_policy
 from lanner.named import TYPES, NamedInput, NamedOutput
+from lanner.onnx.affine import Affine
 from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
@@ -48,6 +49,10 @@ from lanner.onnx.trees.split import split_trees
 from lanner.onnx.trees.table import Table
 from lanner.onnx.unknown import check_embedding, unknown
 from lanner.onnx.whole import cast_type, keeps_whole, leaves_integers, makes_truths
+from lanner.onnx.words import number_words, reads_words
+
+#: What is known of a tensor.
+Known: TypeAlias = "Value | Lookup | Table | Affine | Opaque | None"
 
 #: How far below 0 a private mask is where nothing is known of the scores that it is added to.
 _BOUND = 64.0
@@ -156,13 +161,16 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     """
     frame = frame or Frame()
     frame.apply(proto)
+    refusals = Refusals()
+    if reads_words(proto.graph):
+        frame = refusals.attempt(partial(_with_words, proto.graph, frame)) or frame
     open_branches(proto)
     take_apart(proto)
     samples_first(proto)
     free_batch(proto)
     split_trees(proto)
     split_classifiers(proto)
-    graph, refusals = proto.graph, Refusals()
+    graph = proto.graph
     refusals.attempt(lambda: rewrite_estimators(proto, wanted, frame.outputs))
     refusals.attempt(lambda: join_trees(proto, frame.outputs))
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
@@ -172,7 +180,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     needed = _ancestors(graph.node, *scores)
     names = free_inputs(graph, constants, needed, scores)
     entries = []
-    values: dict[str, Value | Lookup | Table | Opaque] = dict(constants)
+    values: dict[str, Value | Lookup | Table | Affine | Opaque] = dict(constants)
     for info in graph.input:
         if info.name in names:
             entry = refusals.attempt(partial(read_entry, info, proto, frame, alone=len(names) == 1))
@@ -184,7 +192,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     if names and len(entries) == len(names):
         check_columns(entries, frame)
         entries = refusals.attempt(lambda: publish(entries, graph, needed, frame.published)) or entries
-        builder, placed = place(entries)
+        builder, placed = place(entries, proto)
         values |= placed
     if ends and entries and wanted is None and len(ends) == 1 and _shows_values(proto, entries, ends[0]):
         # Labels of places are values that have no scores any more.
@@ -199,6 +207,26 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     if entries and ends and not refusals:
         model = refusals.attempt(partial(_finish, walk, entries, ends, wanted, frame))
     return Survey(walk.steps, refusals.reasons, model, refusals.error())
+
+
+def _with_words(graph: onnx.GraphProto, frame: Frame) -> Frame:
+    """Number a file's words, and what its owner says of it with their columns.
+
+    Raises:
+        MisuseError: If the owner does not publish them, or names columns otherwise.
+        UnsupportedOpError: If something else than encoders reads words.
+    """
+    words = number_words(graph)
+    if not frame.publishes_words:
+        shown = ", ".join(column.name for column in words.worded)
+        raise MisuseError(
+            f"clients must know which words the model knows in columns {shown}",
+            where="the model's input",
+            fix=spelled("pass ⟦public_preprocessing⟧ to publish the words; what the model makes of each stays secret"),
+        )
+    if frame.needs_table:
+        raise MisuseError("the file itself names its columns", where="--columns", fix="leave it out")
+    return replace(frame, columns=words.columns, row=words.row)
 
 
 def _finish(
@@ -277,7 +305,7 @@ class _Walk:
         self,
         proto: onnx.ModelProto,
         builder: GraphBuilder,
-        values: dict[str, Value | Lookup | Table | Opaque],
+        values: dict[str, Value | Lookup | Table | Affine | Opaque],
         refusals: Refusals,
         frame: Frame,
     ) -> None:
@@ -355,6 +383,8 @@ class _Walk:
         given = [self._value(name, proto) for name in proto.input]
         if any(isinstance(value, Table) for value in given):
             self._read_table(proto, given)
+            return
+        if any(isinstance(value, Affine) for value in given) and self._adds_up(proto, given):
             return
         if any(isinstance(value, Indices | Bits) for value in given) and self._looks_up(proto, given):
             return
@@ -448,7 +478,7 @@ class _Walk:
             name: value for name, value in zip(node.proto.output, values, strict=False) if name and value is not None
         }
 
-    def _read_table(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None]) -> None:
+    def _read_table(self, proto: onnx.NodeProto, given: Sequence[Known]) -> None:
         """Make a table of a table, or lower the trees that read it."""
         table = next(value for value in given if isinstance(value, Table))
         node = Node(proto, [value.stand_in if isinstance(value, Table) else None for value in given])
@@ -475,7 +505,19 @@ class _Walk:
         shape = shape_of(made.stand_in if isinstance(made, Table) else made)
         self.steps.append(Step(node, outcome, [shape_of(table.stand_in)], [shape]))
 
-    def _looks_up(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None]) -> bool:
+    def _adds_up(self, proto: onnx.NodeProto, given: Sequence[Known]) -> bool:
+        """Whether a node's output is a sum of a row's numbers again, and noted."""
+        node = Node(proto, [value.stand_in if isinstance(value, Affine) else None for value in given])
+        first = next(value for value in given if isinstance(value, Affine))
+        found = first.follow(node, given)
+        if found is None:
+            return False
+        self.values[next(filter(None, proto.output))] = found
+        self.operators[node.operator] += 1
+        self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in node.inputs], [found.shape]))
+        return True
+
+    def _looks_up(self, proto: onnx.NodeProto, given: Sequence[Known]) -> bool:
         """Whether a node's output is what is looked up of an index again, and noted."""
         node = Node(proto, [value.stand_in if isinstance(value, Indices | Bits) else None for value in given])
         if proto.op_type in ("Shape", "Size"):
@@ -509,7 +551,7 @@ class _Walk:
         self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in node.inputs], shapes))
         return True
 
-    def _chooses(self, node: Node, given: Sequence[Value | Lookup | Table | Opaque | None]) -> bool:
+    def _chooses(self, node: Node, given: Sequence[Known]) -> bool:
         """Whether a node chooses between values by a bit, and its result, noted."""
         condition, *names = node.proto.input
         both = [self._materialised(name, value) for name, value in zip(names, given[1:], strict=True)]
@@ -529,9 +571,7 @@ class _Walk:
         self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in both], [shape_of(chosen)]))
         return True
 
-    def _moved(
-        self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None], bits: Bits
-    ) -> Lookup | None:
+    def _moved(self, proto: onnx.NodeProto, given: Sequence[Known], bits: Bits) -> Lookup | None:
         """Bits in other places; None where they share the batch's axis there."""
         node = Node(proto, [bits.source, *given[1:]])  # type: ignore[list-item]
         node = replace(node, for_two=self._batch_size.for_two(node))
@@ -541,7 +581,7 @@ class _Walk:
         pair = moved_pair(node, bits, given[1:], self.proto.opset_import, moved)
         return None if pair is None else Bits(moved, pair)
 
-    def _bound(self, proto: onnx.NodeProto, given: Sequence[Value | Lookup | Table | Opaque | None]) -> float | None:
+    def _bound(self, proto: onnx.NodeProto, given: Sequence[Known]) -> float | None:
         """How far below 0 a private mask must be that a node adds to scores; None where it adds none."""
         masks = [value for value in given if isinstance(value, Bits) and value.masks]
         if proto.op_type != "Add" or not masks:
@@ -563,13 +603,11 @@ class _Walk:
         computed = isinstance(mask, Bits) and is_computed(self.builder, mask.source)
         return hides(self.proto.graph, name, least, self._shown, closely=computed)
 
-    def _materialised(
-        self, name: str, value: Value | Lookup | Table | Opaque | None, bound: float | None = None
-    ) -> Value | Opaque | None:
+    def _materialised(self, name: str, value: Known, bound: float | None = None) -> Value | Opaque | None:
         """What is looked up as a value of the network, made once for all who read it; a table's shape alone."""
         if isinstance(value, Table):
             return Opaque(value.stand_in.with_batch(1))
-        if not isinstance(value, Indices | Bits):
+        if not isinstance(value, Indices | Bits | Affine):
             return value
         key = (name, bound)
         if key not in self._made:
@@ -579,7 +617,7 @@ class _Walk:
             self._made[key] = made if made is not None else Opaque(value.stand_in.with_batch(1))
         return self._made[key]
 
-    def _value(self, name: str, proto: onnx.NodeProto) -> Value | Lookup | Table | Opaque | None:
+    def _value(self, name: str, proto: onnx.NodeProto) -> Known:
         if not name:
             return None
         if name not in self.values:
@@ -653,7 +691,7 @@ def _with_used_outputs(node: onnx.NodeProto, used: set[str]) -> onnx.NodeProto:
     return copy
 
 
-def _has_one_sample(graph: onnx.GraphProto, values: Mapping[str, Value | Lookup | Table | Opaque]) -> bool:
+def _has_one_sample(graph: onnx.GraphProto, values: Mapping[str, Known]) -> bool:
     """Whether every input fixes a batch of one."""
     inputs = [entry for entry in graph.input if not isinstance(values.get(entry.name), np.ndarray)]
     return all(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,9 @@ def answers(questions: Sequence[Question], cells: Sequence[Cell]) -> list[Answer
         by_cell.setdefault(question.column, []).append(place)
     for column, places in by_cell.items():
         cell = cells[column]
+        if cell.column.categories is not None:
+            found |= {place: _of_categories(questions[place], cell) for place in places}
+            continue
         numbers = [value for place in places for value in questions[place].values]
         # For each number the first codes at which the cell's own is at least as far on, and farther.
         falls = _falls(cell)
@@ -44,6 +47,31 @@ def answers(questions: Sequence[Question], cells: Sequence[Cell]) -> list[Answer
             bounds = [next(reached) for _ in question.values]
             found[place] = _answer(question, cell, bounds, falls)
     return [found[place] for place in range(len(questions))]
+
+
+def _of_categories(question: Question, cell: Cell) -> Answer:
+    """The answer of a column of categories, whose numbers may have any order."""
+    low, _ = cell.column.ends
+    # There are no others: beyond the last category the answer goes on.
+    count = cell.column.choices
+    asked = _holds(question, cell.at(np.arange(low, low + count)).astype(np.float64))
+    cuts = tuple(int(low + place) for place in np.flatnonzero(np.diff(asked)) + 1)
+    return Answer(bool(asked[0]), cuts, _missing(question, cell) if cell.column.missing else None)
+
+
+def _holds(question: Question, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """A question's answer for each number, none of which is missing."""
+    first = question.values[0]
+    answers: dict[str, Callable[[], NDArray[np.bool_]]] = {
+        "LEQ": lambda: numbers <= first,
+        "LT": lambda: numbers < first,
+        "GTE": lambda: numbers >= first,
+        "GT": lambda: numbers > first,
+        "EQ": lambda: numbers == first,
+        "NEQ": lambda: numbers != first,
+        "MEMBER": lambda: np.isin(numbers, question.values),
+    }
+    return answers[question.mode]()
 
 
 def _answer(question: Question, cell: Cell, bounds: Sequence[tuple[int, int]], falls: bool) -> Answer:

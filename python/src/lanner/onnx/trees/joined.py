@@ -21,10 +21,10 @@ from lanner.onnx.ending import End, find_end
 from lanner.onnx.trees.ensemble import Tree
 from lanner.onnx.trees.plain import plain_ends
 from lanner.onnx.trees.products import read_products
-from lanner.onnx.trees.table import ML
 from lanner.onnx.trees.tables import Tables
 from lanner.onnx.trees.walk import Scores, Walk, is_ensemble
 from lanner.onnx.unused import leave_out_unused
+from lanner.onnx.words import ML
 
 #: The last version of the domain that has ensembles whose leaves say several scores.
 _VERSION = 4

@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.node import Node
-from lanner.onnx.trees.table import ML
+from lanner.onnx.words import ML
 
 #: How much below its threshold, relative to it, an isolation forest's mean depth counts as being at it: forests are
 #: often told such a share of outliers that a row of the training is at the threshold, which sums must not miss.

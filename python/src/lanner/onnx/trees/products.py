@@ -21,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.node import Node
-from lanner.onnx.trees.table import ML
+from lanner.onnx.words import ML
 
 _MODES = {"LessOrEqual": "LEQ", "Less": "LT", "GreaterOrEqual": "GTE", "Greater": "GT"}
 

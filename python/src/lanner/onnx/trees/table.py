@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from lanner.columns import Column, high_place
 from lanner.onnx.builder import Wire
 from lanner.onnx.node import Node
+from lanner.onnx.words import ML, encoded
 
 #: What became of a column's numbers, which may be NaN.
 Became = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 #: Operators that hand columns on, or change each by itself.
-_ON_COLUMNS = frozenset(("Identity", "Cast", "Concat", "Gather", "Add", "Sub", "Mul", "Div"))
-_ML_ON_COLUMNS = frozenset(("ArrayFeatureExtractor", "Scaler", "Imputer", "FeatureVectorizer"))
+_ON_COLUMNS = frozenset(("Identity", "Cast", "Concat", "Gather", "Reshape", "Add", "Sub", "Mul", "Div"))
+_ML_ON_COLUMNS = frozenset(
+    ("ArrayFeatureExtractor", "Scaler", "Imputer", "FeatureVectorizer", "OneHotEncoder", "LabelEncoder")
+)
 
 _TREES = frozenset(("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble"))
-
-ML = "ai.onnx.ml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Cell:
     Attributes:
         column: The client's.
         places: Where its code is in the client's vector: where a missing number is low, and where it is high.
-        became: What its numbers have become, in the same order or the opposite one.
+        became: What its numbers have become, in the same order or the opposite one; of categories in any order.
         known: Codes that samples have, in order, and a sample's number for each.
         exact: Whether samples are what their codes stand for, and not only near it.
     """
@@ -92,9 +93,10 @@ class Table:
         others = [value for value in inputs[1:] if value is not None]
         if not all(isinstance(value, np.ndarray) for value in others):
             return None
-        if node.operator in ("Identity", "Cast"):
-            kept = node.operator == "Identity" or node.attr("to", 0) in _FLOATS
-            return self if kept else None
+        if node.operator in ("Identity", "Cast", "Reshape"):
+            return self if self._is_kept(node, others) else None
+        if node.operator in ("OneHotEncoder", "LabelEncoder"):
+            return self._encoded(node)
         if node.operator in ("ArrayFeatureExtractor", "Gather"):
             return self._picked(node, np.asarray(others[0]))
         if node.operator == "Scaler":
@@ -104,6 +106,14 @@ class Table:
         if node.operator in _OPERATIONS and len(others) == 1:
             return self._each(np.asarray(others[0]), _OPERATIONS[node.operator])
         return None
+
+    def _is_kept(self, node: Node, others: Sequence[object]) -> bool:
+        """Whether an operator hands all columns on as they are."""
+        if node.operator == "Reshape":
+            # The encoders of scikit-learn's converter have an axis for their one column.
+            return np.ravel(np.asarray(others[0])).tolist() == [-1, len(self.cells)]
+        to = node.attr("to", 0)
+        return node.operator == "Identity" or to in _FLOATS or (to in _WHOLE and all(map(_is_whole, self.cells)))
 
     def _from_right(self, node: Node, inputs: Sequence[object]) -> Table | None:
         """A constant and the table, of operators whose result does not turn the order into none."""
@@ -132,6 +142,17 @@ class Table:
             return cell.then(lambda x: (x - o) * s)
 
         return replace(self, cells=tuple(map(scaled, self.cells, offset, scale)))
+
+    def _encoded(self, node: Node) -> Table | None:
+        """The numbers of categories, or a column for each of them."""
+        if len(self.cells) != 1 or self.cells[0].column.categories is None:
+            return None
+        cell = self.cells[0]
+        made = encoded(node, np.arange(cell.column.choices))
+        if made is None:
+            return None
+        each = made.reshape(len(made), -1).T.astype(np.float32)
+        return replace(self, cells=tuple(cell.then(partial(_looked_up, numbers)) for numbers in each))
 
     def _imputed(self, node: Node) -> Table | None:
         none = list[float]()
@@ -193,6 +214,17 @@ def leads_to_trees(name: str, graph: onnx.GraphProto) -> bool:
     return found
 
 
+def _is_whole(cell: Cell) -> bool:
+    """Whether a column holds whole numbers as they are."""
+    return cell.column.unit >= 1 and float(cell.column.unit).is_integer() and cell.exact
+
+
+def _looked_up(numbers: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The numbers that categories' places stand for; NaN where there is no category."""
+    places = np.where(np.isnan(values), 0, values).astype(np.int64)
+    return np.where(np.isnan(values), np.float32(np.nan), numbers[np.clip(places, 0, len(numbers) - 1)])
+
+
 def _applied(
     of: Callable[[NDArray[np.float32], np.float32], NDArray[np.float32]],
     constant: np.float32,
@@ -202,6 +234,7 @@ def _applied(
 
 
 _FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE)
+_WHOLE = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 
 _OPERATIONS: dict[str, Callable[..., NDArray[np.float32]]] = {
     "Add": np.add,

@@ -57,7 +57,7 @@ function encoded(entry, values) {
   const { name, choices, factor, embeddings } = entry;
   const columns = entry.columns ?? null;
   const count = product(entry.shape);
-  if (columns !== null) return rowCodes(columns, values);
+  if (columns !== null) return rowElements(columns, values);
   if (embeddings) refuse(`input ${name} is looked up in a table that the model's owner publishes, which this client does not have`);
   const numbers = checked(values, count, `input ${name}`);
   if (choices === null) return numbers.map((value) => value * factor);
@@ -70,19 +70,37 @@ function encoded(entry, values) {
   return rows;
 }
 
-/** The codes of a row, in which null is a missing number. */
-function rowCodes(columns, row) {
+/** How many categories a column has, other words among them; 0 of plain numbers. */
+export const choicesOf = ({ categories, others }) => (categories ?? []).length + (others ? 1 : 0);
+
+/** The elements of a row, in which null is a missing number, and a category is its place. */
+function rowElements(columns, row) {
   if (row.length !== columns.length) refuse(`the row has ${row.length} numbers, the table ${columns.length} columns`);
-  const high = [];
-  const codes = columns.map((column, place) => {
+  const lacking = columns.map((column, place) => {
     const called = column.name ?? `column ${place + 1}`;
-    const value = row[place];
+    const [value, choices] = [row[place], choicesOf(column)];
     const lacks = value === null || Number.isNaN(value);
     if (lacks && !column.missing) refuse(`${called} is empty`);
     if (!lacks && (typeof value !== "number" || !Number.isFinite(value))) refuse(`${called} is no number`);
-    if (!lacks && column.categories && !(Number.isInteger(value) && value >= 0 && value < column.categories.length)) {
-      refuse(`${called} is none of its ${column.categories.length} categories`);
+    if (!lacks && choices > 0 && !(Number.isInteger(value) && value >= 0 && value < choices)) {
+      refuse(`${called} is none of its ${choices} categories`);
     }
+    return lacks;
+  });
+  const isCode = ({ coding }) => (coding ?? "code") === "code";
+  if (columns.every(isCode)) return rowCodes(columns, row, lacking);
+  const elements = columns.map((column, place) => {
+    if (column.coding === "choice") return Array.from({ length: choicesOf(column) }, (_, at) => (at === row[place] ? 1 : 0));
+    return [lacking[place] ? 0 : row[place], ...(column.missing ? [lacking[place] ? 1 : 0] : [])];
+  });
+  return Float32Array.from(elements.flat());
+}
+
+/** The codes of a row, and behind them one more for each column that may lack a number. */
+function rowCodes(columns, row, lacking) {
+  const high = [];
+  const codes = columns.map((column, place) => {
+    const [value, lacks] = [row[place], lacking[place]];
     const [least, most] = column.missing ? [1, column.high - 1] : [0, column.high];
     const code = lacks ? 0 : Math.min(most, Math.max(least, rounded(Math.fround(value) / column.unit) - column.offset));
     if (column.missing) high.push(lacks ? column.high : code);

@@ -53,6 +53,10 @@ export interface Column {
   missing: boolean;
   name?: string;
   categories?: string[];
+  /** Whether every other word counts as one category more, the last. */
+  others?: boolean;
+  /** What its elements are: codes that trees compare, where it is absent; numbers; or a one at the place of the category. */
+  coding?: "number" | "choice";
 }
 
 export interface NamedInput {

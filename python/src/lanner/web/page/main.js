@@ -119,7 +119,7 @@ function chooseKind() {
 function field(column, place) {
   const label = document.createElement("label");
   label.textContent = column.name ?? `column ${place + 1}`;
-  const words = column.categories ?? null;
+  const words = column.categories ? [...column.categories, ...(column.others ? ["another word"] : [])] : null;
   const taken = document.createElement(words === null ? "input" : "select");
   if (words === null) {
     taken.type = "text";
