@@ -125,9 +125,7 @@ impl Manifest {
     /// # Errors
     /// [`ErrorKind::Model`] if the document is damaged, of another version, or describes what takes more.
     pub fn within(json: &str, limits: LimitOptions) -> Result<Self> {
-        let damaged = |what: String| {
-            Error::new(ErrorKind::Model, what).fix("compile the model again")
-        };
+        let damaged = |what: String| Error::new(ErrorKind::Model, what).fix("compile the model again");
         check_version(json)?;
         let manifest: Self = serde_json::from_str(json)
             .map_err(|error| damaged(format!("the manifest is damaged: {error}")))?;
@@ -160,7 +158,9 @@ impl Manifest {
             && (self.outputs.is_empty() || make_output(&self.outputs, self.network.output_len()))
             && self.text.as_ref().is_none_or(|text| takes_text(&self.inputs, text))
             && self.columns.as_ref().is_none_or(|columns| {
-                self.inputs.is_empty() && self.network.input().shape == [columns.len()] && name_columns(columns)
+                self.inputs.is_empty()
+                    && self.network.input().shape == [columns.len()]
+                    && name_columns(columns)
             })
             && check_described(self.title.as_deref(), self.note.as_deref()).is_ok()
     }

@@ -187,7 +187,13 @@ fn a_title_and_a_note_survive_the_file() {
 #[test]
 fn what_cannot_be_shown_is_no_title() {
     let long = "x".repeat(81);
-    let wrong = [("", "is empty"), (" ", "is empty"), ("a\nb", "line break"), ("\u{1b}[2J", "control"), (&long, "81")];
+    let wrong = [
+        ("", "is empty"),
+        (" ", "is empty"),
+        ("a\nb", "line break"),
+        ("\u{1b}[2J", "control"),
+        (&long, "81"),
+    ];
     for (title, said) in wrong {
         let titled = CompileOptions { title: Some(title.to_owned()), ..options("label") };
         let error = compile(&titled).err().unwrap();

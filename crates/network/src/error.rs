@@ -121,7 +121,9 @@ pub enum CompileError {
         fix: Box<str>,
     },
     /// A range that is to be proved, and that no ring has room to prove.
-    #[error("node `{node}` may overflow on some accepted input: no ring is large enough for all its possible values")]
+    #[error(
+        "node `{node}` may overflow on some accepted input: no ring is large enough for all its possible values"
+    )]
     Unproved {
         /// The first such node.
         node: String,
@@ -141,7 +143,9 @@ pub enum CompileError {
         reason: String,
     },
     /// A stated range of the input that is none.
-    #[error("the input range is [{low}, {high}]; its ends must be finite, different, and have 0 between them")]
+    #[error(
+        "the input range is [{low}, {high}]; its ends must be finite, different, and have 0 between them"
+    )]
     InputRange {
         /// The stated minimum.
         low: f64,
@@ -214,7 +218,9 @@ impl CompileError {
             Self::Calibration { fix, .. } => fix,
             Self::InputRange { .. } => "give two numbers with 0 between them, as in 0,1",
             Self::UnknownModulus { .. } | Self::Network { .. } => "compile the model again",
-            Self::Wiring { .. } | Self::Shape { .. } => "export the model again, and check it with onnx.checker",
+            Self::Wiring { .. } | Self::Shape { .. } => {
+                "export the model again, and check it with onnx.checker"
+            }
             Self::Option { .. } => "choose one of these values",
             Self::Tracing { .. } => "",
         }

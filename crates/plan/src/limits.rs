@@ -191,10 +191,16 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
     match policy {
         Policy::Logits | Policy::Value => return Ok(()),
         _ if scores < 2 => {
-            return wrong("it needs two scores or more, and the network has one".to_owned(), "choose value or logits".to_owned());
+            return wrong(
+                "it needs two scores or more, and the network has one".to_owned(),
+                "choose value or logits".to_owned(),
+            );
         }
         Policy::TopK { k } if !(1..=scores).contains(&(k as usize)) => {
-            return wrong(format!("k is {k}, and the network has {scores} scores"), format!("give 1 to {scores}"));
+            return wrong(
+                format!("k is {k}, and the network has {scores} scores"),
+                format!("give 1 to {scores}"),
+            );
         }
         Policy::Probability { digits } if !(1..=MAX_DIGITS).contains(&digits) => {
             return wrong(format!("{digits} digits are asked for"), format!("give 1 to {MAX_DIGITS}"));

@@ -467,13 +467,18 @@ impl<'n> Planner<'n> {
         match [self.network.accumulator(input), node.accumulator].map(|ring_of| widened(ring(ring_of), guard))
         {
             [Ring::Pow2(from), Ring::Pow2(to)] => Ok(local::Narrow { values: node.len(), from, to }.into()),
-            _ => Err(unsupported(node, "it needs rings modulo powers of two, which this mode does not use here".to_owned())),
+            _ => Err(unsupported(
+                node,
+                "it needs rings modulo powers of two, which this mode does not use here".to_owned(),
+            )),
         }
     }
 
     /// The layout of a layer that is computed by rotations.
     fn layout(&self, node: &FixedNode, shape: &Convolution) -> Result<&Packing, PlanError> {
-        self.layouts.of(shape).ok_or_else(|| unsupported(node, "its size has no ciphertext layout".to_owned()))
+        self.layouts
+            .of(shape)
+            .ok_or_else(|| unsupported(node, "its size has no ciphertext layout".to_owned()))
     }
 }
 
@@ -557,7 +562,10 @@ fn prime(node: &FixedNode) -> Result<u64, PlanError> {
 
 /// Says that a node takes samples one by one.
 fn one_by_one(samples: Samples, node: &str) -> PlanError {
-    PlanError::Samples { samples: samples.count(), reason: format!("node `{node}` computes one sample at a time") }
+    PlanError::Samples {
+        samples: samples.count(),
+        reason: format!("node `{node}` computes one sample at a time"),
+    }
 }
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {
@@ -578,8 +586,9 @@ fn layer(node: &FixedNode, source: ProtocolError) -> PlanError {
 /// # Errors
 /// [`PlanError::Unsupported`] if its input has no such shape.
 pub(crate) fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
-    layer_shape(&node.op, input)
-        .ok_or_else(|| unsupported(node, format!("its input has shape {input:?}, which does not fit its weights")))
+    layer_shape(&node.op, input).ok_or_else(|| {
+        unsupported(node, format!("its input has shape {input:?}, which does not fit its weights"))
+    })
 }
 
 /// The shape of a linear operator over an input; `None` if it is not linear or its input has no such shape.

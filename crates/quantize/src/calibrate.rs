@@ -115,7 +115,10 @@ pub(super) fn observe_each(
             ends_of(values).ok_or_else(|| {
                 let node = id.checked_sub(1).map_or("the input", |index| &draft.graph.nodes[index].name);
                 let reason = format!("at sample {number}, `{node}` becomes infinite or NaN");
-                CompileError::Calibration { reason, fix: "check this sample and the weights before this node".to_owned() }
+                CompileError::Calibration {
+                    reason,
+                    fix: "check this sample and the weights before this node".to_owned(),
+                }
             })
         });
         Ok((ends.collect::<Result<_, _>>()?, values.last().cloned().unwrap_or_default()))

@@ -200,9 +200,11 @@ pub(super) fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, Compi
             Some((op, None)) => Ok(Action::Elementwise(op)),
             Some((_, Some((attribute, fix)))) => Err(unsupported(node, attribute, fix)),
             // Softmax and arg-max.
-            None => {
-                Err(unsupported(node, "other nodes behind it".to_owned(), "keep it at the end of the graph only"))
-            }
+            None => Err(unsupported(
+                node,
+                "other nodes behind it".to_owned(),
+                "keep it at the end of the graph only",
+            )),
         },
     }
 }

@@ -230,7 +230,10 @@ fn next_step(reached: &Reached, is_sparse: bool) -> String {
     let enough = EASIER.into_iter().find(|easier| reached.labels_lost == 0 && reached.error <= *easier);
     match enough {
         _ if is_sparse => {
-            format!("if columns differ in magnitude, omit {}: each column then gets its own range", Field::INPUT_RANGE)
+            format!(
+                "if columns differ in magnitude, omit {}: each column then gets its own range",
+                Field::INPUT_RANGE
+            )
         }
         _ if reached.samples < FEW_SAMPLES => format!("pass {FEW_SAMPLES} samples or more"),
         Some(easier) => format!("ask for {}", Field::PRECISION.set_to(percent(easier))),

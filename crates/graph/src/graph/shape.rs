@@ -24,10 +24,7 @@ pub fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileError> {
     graph.check_version()?;
     graph.check_attributes()?;
     let [input] = graph.inputs.as_slice() else {
-        return Err(wiring(
-            "the inputs",
-            format!("expected one input, found {}", graph.inputs.len()),
-        ));
+        return Err(wiring("the inputs", format!("expected one input, found {}", graph.inputs.len())));
     };
     let mut shapes = Shapes::new();
     check_size(&input.name, &input.shape)?;
@@ -110,7 +107,8 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
             if constant.broadcasts_to(x) {
                 return Ok(x.to_vec());
             }
-            let reason = format!("its constant has shape {:?}, which does not broadcast to {x:?}", constant.shape());
+            let reason =
+                format!("its constant has shape {:?}, which does not broadcast to {x:?}", constant.shape());
             Err(mismatch(node, reason))
         }
         Op::MaxPool { kernel, strides, pads } | Op::AveragePool { kernel, strides, pads, .. } => {
@@ -121,9 +119,10 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
         Op::Flatten => Ok(vec![x.iter().product()]),
         Op::Reshape { shape } if element_count(shape) == element_count(x) => Ok(shape.clone()),
         Op::Reshape { shape } => Err(mismatch(node, format!("cannot reshape {x:?} to {shape:?}"))),
-        Op::Add | Op::Mul if inputs[1] != x => {
-            Err(mismatch(node, format!("its inputs have shapes {x:?} and {:?}, which must be equal", inputs[1])))
-        }
+        Op::Add | Op::Mul if inputs[1] != x => Err(mismatch(
+            node,
+            format!("its inputs have shapes {x:?} and {:?}, which must be equal", inputs[1]),
+        )),
         Op::MatrixProduct => {
             let matrices = Matrices::of(x, inputs[1]).map_err(|reason| mismatch(node, reason))?;
             Ok(matrices.product_shape())
@@ -166,7 +165,8 @@ fn matmul_shape(
     tensors: &Tensors,
 ) -> Result<Vec<usize>, CompileError> {
     let (&[n], &[rows, columns]) = (x, weight.shape()) else {
-        let reason = format!("expected a vector and a weight of two axes, found {x:?} and {:?}", weight.shape());
+        let reason =
+            format!("expected a vector and a weight of two axes, found {x:?} and {:?}", weight.shape());
         return Err(mismatch(node, reason));
     };
     if n != rows {
@@ -188,8 +188,9 @@ fn pool_shape(node: &Node, x: &[usize], window: &Window) -> Result<Vec<usize>, C
 }
 
 fn image(node: &Node, x: &[usize]) -> Result<[usize; 3], CompileError> {
-    <[usize; 3]>::try_from(x)
-        .map_err(|_| mismatch(node, format!("expected an input of shape [channels, height, width], found {x:?}")))
+    <[usize; 3]>::try_from(x).map_err(|_| {
+        mismatch(node, format!("expected an input of shape [channels, height, width], found {x:?}"))
+    })
 }
 
 fn expect_shape(node: &Node, tensor: &Tensor, expected: &[usize], name: &str) -> Result<(), CompileError> {

@@ -92,6 +92,8 @@ pub(super) fn square(node: &FixedNode) -> Result<Protocol, PlanError> {
 fn bits(node: &FixedNode) -> Result<u32, PlanError> {
     match ring(node.accumulator) {
         Ring::Pow2(bits) => Ok(bits),
-        Ring::Prime(_) => Err(unsupported(node, "this mode needs a ring modulo a power of two here".to_owned())),
+        Ring::Prime(_) => {
+            Err(unsupported(node, "this mode needs a ring modulo a power of two here".to_owned()))
+        }
     }
 }

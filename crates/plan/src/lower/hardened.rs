@@ -133,7 +133,11 @@ fn layers(network: &PublicNetwork, prime: u64) -> Result<Vec<hardened::Layer>, P
     }
     match (layers.last(), nodes.last()) {
         (last, Some(node)) if summed.is_some() || last.is_none_or(|last| last.activation.is_some()) => {
-            Err(unsupported(node, "mode hardened expects the network to end with a convolution or a fully connected layer".to_owned()))
+            Err(unsupported(
+                node,
+                "mode hardened expects the network to end with a convolution or a fully connected layer"
+                    .to_owned(),
+            ))
         }
         _ => Ok(layers),
     }
@@ -156,11 +160,15 @@ pub fn check_sums(network: &Network, plan: &Plan) -> Result<(), PlanError> {
             let (node, value) = (&nodes[index], &network.values()[index + 1]);
             let weights = network.weights(index).map_or(&[][..], LinearWeights::weight);
             if weights.iter().any(|weight| weight.unsigned_abs() > hardened::MOST_WEIGHT.into()) {
-                let reason = format!("a weight is too large; mode hardened accepts integer weights up to {}", hardened::MOST_WEIGHT);
+                let reason = format!(
+                    "a weight is too large; mode hardened accepts integer weights up to {}",
+                    hardened::MOST_WEIGHT
+                );
                 return Err(unsupported(node, reason));
             }
             if value.evidence != Evidence::Proved {
-                let reason = "its sums are not proved to fit for every input, which mode hardened requires".to_owned();
+                let reason =
+                    "its sums are not proved to fit for every input, which mode hardened requires".to_owned();
                 return Err(unsupported(node, reason));
             }
             let shift = layer.activation.as_ref().map_or(0, |activation| activation.function.shift);

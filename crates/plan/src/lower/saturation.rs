@@ -50,10 +50,7 @@ pub(super) fn bounds(
         return refused(reason, "choose another mode");
     }
     if !matches!(policy, Policy::Logits | Policy::Value) {
-        let reason = format!(
-            "the output is {}; the bit goes with logits or value only",
-            policy.name()
-        );
+        let reason = format!("the output is {}; the bit goes with logits or value only", policy.name());
         return refused(reason, "choose logits or value");
     }
     let is_told = |node: &usize| saturation.contains(&network.nodes()[*node].name);

@@ -33,7 +33,8 @@ pub(super) fn plan(
     if !Mode::Spectral.design().has_policy(policy) {
         return Err(PlanError::Policy {
             policy: policy.name(),
-            reason: "mode spectral reveals every score to the client, because ciphertexts cannot be compared".to_owned(),
+            reason: "mode spectral reveals every score to the client, because ciphertexts cannot be compared"
+                .to_owned(),
             fix: format!(
                 "compile with {}, or with an interactive mode such as auto",
                 Field::OUTPUT.set_to("logits")
