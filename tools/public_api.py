@@ -27,13 +27,13 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference-api.md"
 HEAD = """\
 # Public interface
 
-What programs may rely on: the names of the Python package, and the commands and options of `lanner`, all of them.
+Programs may rely on everything on this page: all names of the Python package, and all commands and options of `lanner`.
 `python tools/public_api.py --write` writes this page from the code, and a test compares the two.
 
-Versions follow [Semantic Versioning](https://semver.org/). Before 1.0.0 a minor version may take away or change what is
-here, and the [changelog](../CHANGELOG.md) says so; a patch version may not. What is not here may change at any time:
-names with an underscore, modules other than `lanner` itself and `lanner.ray`, and the texts for people on either
-stream. Documents of `--json`, and objects that are returned, may gain fields. The wire and the model file have
+Versions follow [Semantic Versioning](https://semver.org/). Before 1.0.0 a minor version may remove or change parts of
+the interface, with an entry in the [changelog](../CHANGELOG.md); a patch version may not. Everything else may change at
+any time: names with an underscore, modules other than `lanner` itself and `lanner.ray`, and texts for people on either
+stream. Documents of `--json`, and returned objects, may gain fields. The wire and the model file have
 [versions of their own](reference/versions.md).
 """
 

@@ -1,4 +1,4 @@
-"""Fifty clients at once on one server: each a process with a session of its own, in several modes."""
+"""Fifty clients at once on one server, in several modes. Each is a process with a session of its own."""
 
 from __future__ import annotations
 

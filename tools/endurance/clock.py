@@ -1,8 +1,8 @@
 """Clocks that jump: during a session, between a preparation and its use, and around a certificate's term.
 
-What depends on the wall clock is the age of kept material, the terms of certificates that an authority signed, and the
-times in logs and lists; time-outs depend on the monotonic clock. A small library in C, which is loaded before the
-system's, shifts both for one process, while it runs.
+The wall clock determines the age of kept material, the terms of certificates that an authority signed, and the times in
+logs and lists; time-outs use the monotonic clock. A small C library, loaded before the system's, shifts both for one
+running process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A full disk under the state directory of either party: one clear sentence, nothing lost, and others are served.
+"""A full disk under either party's state directory: one clear sentence, no loss, and service for other clients.
 
 The disk is a file system in memory, of some megabytes, which root may mount.
 """

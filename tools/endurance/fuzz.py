@@ -1,8 +1,8 @@
 """Every fuzz target, under the address sanitizer: ten minutes each without a crash, a hang or memory beyond 2 GB.
 
-`fuzz/` has a target for each decoder of bytes that a peer or a file gives. It starts from `fuzz/seeds` and from the
-corpus of earlier runs, which stays in `fuzz/corpus` and, packed, in `fuzz/corpus.tar.xz`. A run of some targets alone
-takes over what the record of the run before has of the others, with that run's commit.
+`fuzz/` has a target for each decoder of bytes from a peer or a file. It starts from `fuzz/seeds` and from the corpus of
+earlier runs, which stays in `fuzz/corpus` and, packed, in `fuzz/corpus.tar.xz`. A run of some targets keeps the other
+targets' results from the last record, with that run's commit.
 """
 
 from __future__ import annotations

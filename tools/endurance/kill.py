@@ -1,8 +1,7 @@
-"""Kills client or server without warning at random moments, two hundred times, while they make and use kept material.
+"""Kills client or server without warning at two hundred random moments, while they make and use kept material.
 
-The parties speak without TLS over a relay that remembers what clients ask for: a client names kept material on the wire
-when it uses it, so the relay is a witness of every use. The other witnesses are both parties' indices, which are read
-after each death.
+The parties use no TLS, over a relay that records requests. A client names kept material on the wire when it uses it, so
+the relay witnesses every use. The other witnesses are both parties' indices, read after each death.
 """
 
 from __future__ import annotations

@@ -11,13 +11,19 @@ from typing import Any
 from bench.markdown import filled
 from endurance.trials import TRIALS
 
+#: Behind a measure in a table of parts whose claim did not hold.
+MISSED = " **no**"
+
+#: A trial of fewer parts has a row for each of its entries; one of more parts than columns a row for each part.
+FEWEST_PARTS, MOST_COLUMNS = 3, 4
+
 INTRODUCTION = """# Reliability
 
-What happens to real processes, `lanner serve` and clients of it, over time and in trouble. `make endurance` runs the
-trials below in full, which takes five hours or more on two cores, and writes this page; `ONLY=soak,kill` runs some, and
-`SCALE=0.1` a part of each. Every figure here is from a run, whose record is kept in `docs/reliability`; the table says
-of which version and commit, and of what part of the full counts. A plus behind a commit is a checkout with changes. A
-trial *held* if every claim did; one that *missed* says below which did not, and by how much.
+Trials of real processes, `lanner serve` and its clients, over long times and under faults. `make endurance` runs all
+trials in full, in five hours or more on two cores, and writes this page. `ONLY=soak,kill` selects trials, and
+`SCALE=0.1` runs a part of each. Every figure is from a run, recorded in `docs/reliability`; the table has each run's
+version, commit and part of the full counts. A plus behind a commit marks a checkout with changes. A trial *held* if
+all its claims did. If one *missed*, its section marks the claims that failed with **no**.
 """
 
 
@@ -62,20 +68,51 @@ def _section(document: dict[str, Any]) -> str:
     name = document["name"]
     parts = [f"## {name.replace('_', '-')}\n", f"{_described(name)}\n"]
     if document["counts"]:
-        parts.append(filled(("counted", "number"), [(what, _number(n)) for what, n in document["counts"].items()]))
+        parts += _tables({(what, None): _number(n) for what, n in document["counts"].items()}, ("counted", "number"))
     if document["checks"]:
-        rows = [
-            (
-                _cell(check["claim"]),
-                _cell(check["measured"]),
-                _cell(check["bound"]),
-                "yes" if check["held"] else "**no**",
-            )
-            for check in document["checks"]
-        ]
-        parts.append(filled(("claim", "measured", "bound", "held"), rows))
+        checks = {(check["claim"], check["bound"]): _measured(check) for check in document["checks"]}
+        parts += _tables(checks, ("claim", "measured", "bound", "held"))
     parts += [f"Left out: {reason}.\n" for reason in document["left_out"]]
     return "\n".join(parts)
+
+
+def _tables(entries: dict[tuple[str, str | None], str], columns: Sequence[str]) -> list[str]:
+    """The entries of a trial's parts, `part: what`, as a table of parts; the others with a row each."""
+    of_parts = {key: value for key, value in entries.items() if ": " in key[0]}
+    parts = list(dict.fromkeys(what.split(": ", 1)[0] for what, _ in of_parts))
+    if len(parts) < FEWEST_PARTS:
+        of_parts, parts = {}, []
+    rows = [
+        (_cell(what), *_row(value, bound)) for (what, bound), value in entries.items() if (what, bound) not in of_parts
+    ]
+    tables = [filled(columns, rows)] if rows else []
+    kinds = list(dict.fromkeys((what.split(": ", 1)[1], bound) for what, bound in of_parts))
+    cells = {
+        (what.split(": ", 1)[0], what.split(": ", 1)[1], bound): value for (what, bound), value in of_parts.items()
+    }
+    if len(parts) > MOST_COLUMNS:
+        heads = [_cell(what if bound is None else f"{what} (bound: {bound})") for what, bound in kinds]
+        by_part = [(_cell(part), *(cells.get((part, *kind)) for kind in kinds)) for part in parts]
+        tables.append(filled(("part", *heads), by_part))
+    elif parts:
+        by_kind = [
+            (_cell(what), *(cells.get((part, what, bound)) for part in parts), None if bound is None else _cell(bound))
+            for what, bound in kinds
+        ]
+        tables.append(filled((columns[0], *parts, "bound"), by_kind))
+    return tables
+
+
+def _measured(check: dict[str, Any]) -> str:
+    """What a claim measured, with a mark if it did not hold."""
+    return _cell(check["measured"]) + ("" if check["held"] else MISSED)
+
+
+def _row(value: str, bound: str | None) -> tuple[str, ...]:
+    """The cells behind the first one's, in a table with a row for each entry."""
+    if bound is None:
+        return (value,)
+    return value.removesuffix(MISSED), _cell(bound), "**no**" if value.endswith(MISSED) else "yes"
 
 
 def _described(name: str) -> str:

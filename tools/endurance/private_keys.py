@@ -1,8 +1,8 @@
-"""Looks for private keys where none belong: in the repository, in what is installed, and in logs.
+"""Looks for private keys where none belong: in the repository, in installed files, and in logs.
 
-It looks for keys in PEM, for tokens of services by their form, and for random words; and, in what parties of a run
-print, for the very secrets that they keep, in each form in which bytes are printed. That it finds what it looks for is
-checked first, on a planted key. What parties keep must be for their own eyes.
+It searches for keys in PEM, tokens of services by their form, and random words. In a run's output it searches for the
+parties' own secrets, in each form in which bytes are printed. A planted key first checks that the search works. Files
+that the parties keep must be readable by their owner only.
 """
 
 from __future__ import annotations

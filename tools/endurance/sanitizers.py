@@ -1,8 +1,8 @@
 """Tests under Miri, which finds undefined behaviour, and under the address sanitizer, which finds misused memory.
 
-Miri runs the unit tests of crates that neither open a file nor call the C library, and of vector kernels the portable
-twins; the address sanitizer runs the crates with `unsafe` code, and those that hand bytes to them, as they are. A run
-of some crates alone takes over what the record of the run before has of the others, with that run's commit.
+Miri runs the unit tests of crates that neither open a file nor call the C library, with the portable twins of vector
+kernels. The address sanitizer runs the crates with `unsafe` code, and those that pass bytes to them, as they are. A run
+of some crates keeps the other crates' results from the last record, with that run's commit.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Ten thousand predictions in each interactive mode, with memory and open files of both parties looked at all along.
+"""Ten thousand predictions in each interactive mode, while memory and open files of both parties are measured.
 
-Live bytes are what a party allocated and did not free, Python's objects among them, so that growth of them is a leak.
-Resident memory is what the system sees. It goes up and down with what the C library keeps of what was freed: no more
-than its settings let it, which is what is claimed of it. Both are looked at after each session, once a server has given
-back what the session held. The client is a program that runs for long, and sets what
-[a page](how-to/keep-a-client-running.md) tells such programs to set. A run of some modes alone takes over what the
-record of the run before has of the others, with that run's commit.
+Live bytes are allocated and not freed, including Python's objects, so their growth is a leak. Resident memory is the
+system's view. It varies with freed memory that the C library keeps; the trial claims only that this stays within the
+library's settings. Both are measured after each session, once the server has returned the session's memory. The client
+is a program that runs for long, with the settings of [this page](how-to/keep-a-client-running.md). A run of some modes
+keeps the other modes' results from the last record, with that run's commit.
 """
 
 from __future__ import annotations

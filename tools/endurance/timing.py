@@ -1,6 +1,6 @@
-"""Whether the time of operations on secrets tells of them, by dudect's method: Welch's t-test on two pools of secrets.
+"""Compares the times of operations on two pools of secrets, by dudect's method, Welch's t-test.
 
-Two operations differ on purpose, so that a run that could find nothing is found out. The machine should be quiet.
+Two operations differ on purpose, to check that a run can find a difference. The machine should be idle.
 """
 
 from __future__ import annotations

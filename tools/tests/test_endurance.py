@@ -94,6 +94,29 @@ def test_the_page_tells_every_claim_and_what_was_left_out() -> None:
     assert text.count("\n## ") == len(TRIALS)
 
 
+def test_the_page_has_one_table_of_many_parts_and_marks_what_missed() -> None:
+    few, many = Trial(Path(), counts={"a: tried": 7}), Trial(Path())
+    for place in range(5):
+        many.counts[f"part{place}: tried"] = 1000 + place
+        many.check(f"part{place}: crashes", place, 0, place == 0)
+    many.equal("All parts run", 5, 5)
+    text = page([document(few, "kill"), document(many, "fuzz")])
+    assert "| a: tried | 7 |" in text
+    assert "| part | tried |\n| --- | ---: |\n| part0 | 1,000 |\n| part1 | 1,001 |" in text
+    assert "| part | crashes (bound: 0) |\n| --- | ---: |\n| part0 | 0 |\n| part1 | 1 **no** |" in text
+    assert "| All parts run | 5 | 5 | yes |" in text
+
+
+def test_the_page_has_a_column_for_each_of_a_few_parts() -> None:
+    trial = Trial(Path())
+    for mode in ("x", "y", "z"):
+        trial.equal(f"{mode}: errors", 1 if mode == "z" else 0, 0)
+    assert (
+        "| claim | x | y | z | bound |\n| --- | ---: | ---: | ---: | ---: |\n| errors | 0 | 0 | 1 **no** | 0 |"
+        in page([document(trial, "soak")])
+    )
+
+
 def test_a_scale_runs_a_part_and_never_more_than_all() -> None:
     assert [Trial(Path(), scale).scaled(200, 10) for scale in (0.001, 0.5, 3)] == [10, 100, 200]
 

@@ -159,7 +159,7 @@ class Client(OfProcess):
         ModelError: If the file of tables cannot be read, or has other tables than the model's.
         TransportError: If there is no connection, or the server's certificate is not trusted.
         PeerError: If the server refuses, speaks another version, or serves another model.
-        BusyError: If it is busy: the same may be asked again later.
+        BusyError: If it is busy: try again later.
     """
 
     _kind = "client"

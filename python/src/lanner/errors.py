@@ -119,7 +119,7 @@ class PeerError(LannerError):
 
 
 class BusyError(PeerError):
-    """The server has no session free, or no room for more material: the same may be asked again later."""
+    """The server has no free session, or no room for more material: try again later."""
 
     kind = "busy"
 

@@ -41,7 +41,7 @@ _PAGE = "see Pictures in docs/importing.md"
 
 @dataclass(frozen=True, slots=True)
 class ImageDescription:
-    """How to turn a picture into an input.
+    """The conversion of a picture into an input.
 
     Attributes:
         channels: 1 (grey) or 3 (RGB).

@@ -15,7 +15,7 @@ from lanner.model import Model, load
 
 @dataclass(frozen=True, slots=True)
 class MadeKeys:
-    """What `keygen` wrote.
+    """The files that `keygen` wrote.
 
     Attributes:
         keys: The file of the keys. It is secret.
@@ -39,7 +39,7 @@ def keygen(
     max_memory: str | int | None = None,
     max_seconds: int | None = None,
 ) -> MadeKeys:
-    """Make keys for `Client`, which serve every model that needs keys as this one does, at every server.
+    """Make keys for `Client`, for every model with the same key parameters and for every server.
 
     Args:
         model: A model, its file, or the file of its public half.

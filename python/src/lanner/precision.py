@@ -17,7 +17,7 @@ KEPT_BITS = (3, 16)
 
 
 class PrecisionWarning(UserWarning):
-    """A model does not reach the precision that is aimed at, or may not reach it in much of the stated input range."""
+    """A model misses the requested precision, or may miss it in much of the stated input range."""
 
 
 @dataclass(frozen=True, slots=True)

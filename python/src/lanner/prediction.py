@@ -77,7 +77,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """A message as the server got it, without the TLS that was around it on the way.
+    """A message as the server received it, after TLS.
 
     Attributes:
         length: Its bytes.

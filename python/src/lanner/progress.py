@@ -69,7 +69,7 @@ class PartProgress:
 
 
 class SetUpWatch:
-    """Looks at a `lanner.Client` from other threads while it is made, and while it opens another session.
+    """Reports a `lanner.Client`'s progress to other threads while it is made or opens another session.
 
     One watch is for one client at a time.
     """

@@ -30,7 +30,7 @@ _FORM = "write TOKENIZER.json, or TOKENIZER.json,length=128 and ,pad=TOKEN behin
 
 
 class TextWarning(UserWarning):
-    """Texts that a model does not read to their ends."""
+    """A model cuts texts that are too long."""
 
 
 @dataclass(frozen=True, slots=True)

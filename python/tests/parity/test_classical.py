@@ -20,7 +20,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, Normalizer, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
@@ -92,6 +92,9 @@ LABELLED: dict[str, tuple[Callable[[], Any], Callable[[], Data]]] = {
     "Gaussian classes of large numbers": (GaussianNB, lambda: clouds(scale=1000.0)),
     "two-valued classes": (BernoulliNB, clouds),
     "clusters": (lambda: KMeans(4, n_init=1, random_state=0), clouds),
+    "neighbours": (lambda: KNeighborsClassifier(5), flowers),
+    "neighbours of words": (lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(3)), clouds),
+    "nearest neighbour": (lambda: KNeighborsClassifier(1), clouds),
     "mixture": (lambda: GaussianMixture(3, random_state=0), flowers),
     "products of columns": (
         lambda: make_pipeline(StandardScaler(), PolynomialFeatures(2), LogisticRegression(max_iter=500)),
@@ -239,7 +242,12 @@ def test_a_probability_of_votes_is_refused() -> None:
 
 REFUSED: dict[str, tuple[Callable[[], Any], Callable[[], Data], str]] = {
     "probabilities of three classes": (lambda: SVC(probability=True), flowers, "found by iteration"),
-    "neighbours": (lambda: KNeighborsClassifier(3), flowers, "compared in pairs at most.*train an SVC"),
+    "weighted neighbours": (
+        lambda: KNeighborsClassifier(3, weights="distance"),
+        flowers,
+        "compared in pairs at most.*uniform weights",
+    ),
+    "neighbours of a number": (lambda: KNeighborsRegressor(3), curve, "compared in pairs at most.*uniform weights"),
     "distances to centres": (lambda: KMeans(3, n_init=1, random_state=0), flowers, "choose output label"),
     "the largest of a row": (
         lambda: make_pipeline(Normalizer("max"), LogisticRegression()),
@@ -257,3 +265,13 @@ def test_what_is_not_computed_is_refused(name: str) -> None:
     output = [entry.name for entry in model.graph.output][-1]
     with pytest.raises((UnsupportedOpError, LannerError), match=sentence):
         lanner.compile(model, known, output="value", output_name=output)
+
+
+def test_every_row_as_near_as_the_last_neighbour_votes() -> None:
+    # Of three at a distance of 1, two neighbours vote in the file, the first ones; all three do here.
+    rows = np.array([[0.0], [1.0], [3.0], [3.0], [9.0], [9.5], [10.0], [11.0]], np.float32)
+    kinds = np.array([0, 0, 1, 1, 2, 2, 2, 2])
+    model = to_onnx(KNeighborsClassifier(2).fit(rows, kinds), rows[:1], options={"zipmap": False})
+    compiled = lanner.compile(model, rows, mode="cheetah")
+    assert lanner.run(compiled, np.array([2.0], np.float32)).label == 1
+    assert lanner.run(compiled, np.array([0.25], np.float32)).label == 0

@@ -104,7 +104,7 @@ def lower_top(node: Node, graph: GraphBuilder) -> tuple[Wire | None, ...]:
         raise node.unsupported(
             f"output {told[1]}",
             f"has places among {length} elements, and {MOST_RANKED} are compared in pairs at most",
-            "read its values alone; in the place of nearest neighbours train an SVC, an SVR or a network",
+            "read its values alone; of nearest neighbours take a KNeighborsClassifier with uniform weights, or an SVR",
         )
     return values, back(_places(graph, rows, count))
 

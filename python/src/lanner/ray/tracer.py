@@ -16,7 +16,7 @@ from lanner.tracing import Trace, Traces
 
 
 class Tracer:
-    """Has the networks that `lanner.compile` tries traced over the calibration samples by the CPUs of a cluster.
+    """Lets the CPUs of a cluster trace the networks that `lanner.compile` tries over the calibration samples.
 
         import ray
         import lanner

@@ -39,7 +39,7 @@ def choose_largest(edit: Edit) -> None:
     def chosen(edit: Edit, node: onnx.NodeProto) -> Sequence[onnx.NodeProto] | None:
         if node.output[0] not in labels:
             return None
-        scores = _Scores(edit, shapes)
+        scores = Scores(edit, shapes)
         name = scores.plain(node.input[0])
         if node.op_type == "ArgMin":
             name = scores.negated(name)
@@ -86,7 +86,7 @@ def _is_label(edit: Edit, name: str) -> bool:
     return told
 
 
-class _Scores:
+class Scores:
     """Makes of scores others that have the same order in each sample."""
 
     def __init__(self, edit: Edit, shapes: dict[str, tuple[int, ...]]) -> None:

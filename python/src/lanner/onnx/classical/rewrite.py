@@ -12,6 +12,7 @@ from lanner.onnx.classical.distances import simplify_distances
 from lanner.onnx.classical.edit import ML, Edit, is_of
 from lanner.onnx.classical.layouts import keep_samples_apart
 from lanner.onnx.classical.loops import expand_loops
+from lanner.onnx.classical.neighbours import count_neighbours
 from lanner.onnx.classical.probabilities import join_probabilities, join_shares
 from lanner.onnx.classical.products import join_products
 from lanner.onnx.classical.support import split_machines
@@ -41,6 +42,7 @@ def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named:
     expand_loops(edit)
     join_products(edit)
     simplify_distances(edit)
+    count_neighbours(edit)
     join_probabilities(edit)
     if wanted == "value":
         join_shares(edit)
