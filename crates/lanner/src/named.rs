@@ -338,11 +338,11 @@ mod tests {
             (three.replace("\"high\":2", "\"high\":3"), 3),
             (three.replace("choice", "number"), 3),
             (two.replace("[\"a\"]", "[]"), 1),
-            (code.replace("}", ",\"others\":true}"), 2),
+            (code.replace('}', ",\"others\":true}"), 2),
         ] {
             assert!(!make_input(&[table(vec![column(&text)])], width), "{text}");
         }
-        assert!(serde_json::from_str::<Column>(&code.replace("{", "{\"coding\":\"row\",")).is_err());
+        assert!(serde_json::from_str::<Column>(&code.replace('{', "{\"coding\":\"row\",")).is_err());
     }
 
     #[test]
