@@ -360,7 +360,10 @@ class _Cells:
         number = _number(held)
         if number is None:
             raise self._wrong(index, row)
+        # A word that scikit-learn learnt of rows that lacked one is called so in files.
         place = self._places[index].get(f"{number:.15g}")
+        if math.isnan(number):
+            return number if place is None else float(place)
         known = self._is_known(index, number)
         if place is not None and known and place != number:
             label = label_of(self._columns, index)

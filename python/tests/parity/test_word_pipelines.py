@@ -10,9 +10,11 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 
 import lanner
 
@@ -35,6 +37,9 @@ def frame_of(rows: int) -> Any:  # noqa: ANN401 - pandas is optional
 
 FRAME = frame_of(160)
 TRUTH = ((FRAME["age"] > 50) ^ (FRAME["job"] == "doctor")).to_numpy().astype(int)
+
+# Rows that lack a word have one of their own in scikit-learn.
+LACKING = FRAME.assign(job=FRAME["job"].where(FRAME.index % 7 != 0, None))
 
 PIPELINES: dict[str, Any] = {
     "one hot, logistic": (
@@ -100,3 +105,12 @@ def test_missing_numbers_are_filled_in_as_in_scikit_learn() -> None:
     model = lanner.compile(pipeline, rows, output="value", public_preprocessing=True, mode="cheetah")
     expected = pipeline.predict(rows)
     assert np.abs(model.predict_fixed(rows).ravel() - expected).max() < 0.01 * np.ptp(expected)
+
+
+@pytest.mark.parametrize("last", [LinearSVC(), KNeighborsClassifier(5)], ids=["machine", "neighbours"])
+def test_rows_that_lack_a_word_are_a_category(last: Any) -> None:  # noqa: ANN401 - scikit-learn is untyped
+    transformer = make_column_transformer((OneHotEncoder(), WORDS), (StandardScaler(), NUMBERS))
+    pipeline = make_pipeline(transformer, last).fit(LACKING, TRUTH)
+    model = lanner.compile(pipeline, LACKING, public_preprocessing=True, mode="cheetah")
+    assert (model.predict_float(LACKING).argmax(axis=1) == pipeline.predict(LACKING)).mean() > 0.98
+    assert (model.predict_fixed(LACKING).argmax(axis=1) == pipeline.predict(LACKING)).mean() > 0.98

@@ -196,3 +196,11 @@ def test_numbers_are_never_taken_for_other_words() -> None:
     for wrong in (2, 5, 0.5):
         with pytest.raises(InputError, match="column zip"):
             read_objects([{"zip": wrong, "age": 3}], columns, "x", "rows")
+
+
+def test_a_word_that_is_missing_may_be_a_category() -> None:
+    learnt, plain = StatedColumn("job", categories=("clerk", "nan")), StatedColumn("job", categories=("clerk",))
+    rows = [{"job": "clerk"}, {"job": None}, {"job": float("nan")}, {"job": "nan"}]
+    assert np.ravel(read_objects(rows, [learnt], "x", "rows")).tolist() == [0, 1, 1, 1]  # type: ignore[arg-type]
+    missing = np.ravel(read_objects(rows, [plain], "x", "rows"))  # type: ignore[arg-type]
+    assert np.isnan(missing[1:]).all()

@@ -162,7 +162,8 @@ def _by_skl2onnx(model: Any, **samples: Any) -> onnx.ModelProto:  # noqa: ANN401
                 options={"nocl": [True, False], "zipmap": [True, False, "columns"]} if classifies else None,
             )
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    options = {id(last): {"zipmap": False}} if hasattr(last, "predict_proba") else None
+    # Without any options of its own, a classifier without probabilities gets one that it does not have.
+    options = {id(last): {"zipmap": False} if hasattr(last, "predict_proba") else {}}
     return _proto(skl2onnx.to_onnx(model, options=options, target_opset={"": 17, "ai.onnx.ml": 3}, **samples))
 
 
