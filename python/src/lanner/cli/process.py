@@ -73,10 +73,11 @@ class ServerProcess:
         Args:
             model: As for `Client`, and so are the last two.
             network: What is between the two.
-            state_dir: Where it keeps material.
+            state_dir: Where it keeps material; if left out, for as long as the server runs.
             keys: The file of its keys.
         """
         trusted = self.trusted(model, keys)
+        state_dir = state_dir or Path(self._state.name) / "client"
         with network.between(self.address) as address, Client(address, state_dir=state_dir, **trusted) as client:
             yield client
 
