@@ -65,7 +65,7 @@ fn what_no_such_mode_takes_is_refused() {
         assert!(branches.to_string().contains(what), "{branches}");
     }
     let probability = said(CHAIN, CompileOptions { output: "probability".to_owned(), ..against() });
-    assert!(probability.to_string().contains("mode hardened has no circuit"), "{probability}");
+    assert!(probability.to_string().contains("mode hardened cannot compute"), "{probability}");
     assert!(!probability.fix.contains("another mode"), "{probability}");
     let saturation = CompileOptions { output: "logits".to_owned(), reveal_saturation: true, ..against() };
     assert!(compiled(CHAIN, saturation).is_err());

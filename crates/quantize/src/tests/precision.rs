@@ -162,7 +162,7 @@ fn a_mode_without_room_limits_the_bits() {
     let refused =
         compiled(small_network(1), &options(true), aim(Precision::Error(0.0005)), &cost).unwrap_err();
     assert!(matches!(&refused, CompileError::Precision { node, .. } if !node.is_empty()), "{refused}");
-    assert!(refused.to_string().contains("the mode has no room for it"), "{refused}");
+    assert!(refused.to_string().contains("the mode has no room for"), "{refused}");
     // What has no room at all is for the mode to refuse.
     let nowhere = |_: &PublicNetwork| Err("conv1".to_owned());
     assert!(compiled(small_network(1), &options(true), aim(Precision::Error(0.9)), &nowhere).is_ok());
