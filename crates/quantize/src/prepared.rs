@@ -241,7 +241,7 @@ impl<'c> Prepared<'c> {
         } else {
             only_polynomials(&items)?;
         }
-        let fits = Fits::new(&self.draft, &items)?;
+        let fits = Fits::new(&self.draft, &items, self.over_layers(|weights, _| weights)?)?;
         let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
         let input_ends = options.input_range.unwrap_or(seen[0].ends);
         let compared = self.compared(&items, &samples)?;
