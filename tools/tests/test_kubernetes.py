@@ -266,7 +266,7 @@ def test_releases_that_are_not_apart_are_found() -> None:
 
 @pytest.mark.slow
 def test_two_versions_are_two_releases_that_stay_apart() -> None:
-    newer = ("wire=6", "image.tag=0.3.0", "gateway.enabled=true")
+    newer = ("wire=6", "image.tag=0.4.0", "gateway.enabled=true")
     settings = {"lanner-wire5": render_chart.SERVED, "lanner-wire6": (*render_chart.SERVED, *newer)}
     try:
         rendered = [render_chart.template(release, given) for release, given in settings.items()]
@@ -277,7 +277,7 @@ def test_two_versions_are_two_releases_that_stay_apart() -> None:
     check_apart(*found)
     versions = [{document["metadata"]["labels"]["lanner/wire"] for document in each} for each in found]
     assert versions == [{"5"}, {"6"}]
-    assert {pod("server", each)["containers"][0]["image"] for each in found} == {"lanner:0.2.0", "lanner:0.3.0"}
+    assert {pod("server", each)["containers"][0]["image"] for each in found} == {"lanner:0.3.0", "lanner:0.4.0"}
 
 
 def test_clients_keep_to_their_server() -> None:

@@ -183,6 +183,8 @@ fn described(manifest: &Manifest) -> Answer {
         "mode": manifest.mode,
         "output": manifest.output,
         "commitment": manifest.commitment,
+        "title": manifest.title,
+        "note": manifest.note,
         "classes": manifest.classes,
         "image": manifest.image,
         "input": manifest.input,

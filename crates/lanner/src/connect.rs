@@ -48,6 +48,9 @@ pub struct ClientConfig {
     /// Where pairings and material are kept for other sessions; without it none are.
     #[serde(default)]
     pub state_dir: Option<PathBuf>,
+    /// Whether nothing is kept where a parent of this process had the index there open, which is an error otherwise.
+    #[serde(default)]
+    pub leave_inherited: bool,
     /// A file that [`keygen`](crate::keygen) wrote: the session's keys, which a server is sent once. Without it each session makes its own.
     #[serde(default)]
     pub keys: Option<PathBuf>,
@@ -70,6 +73,7 @@ impl ClientConfig {
             timeout: None,
             limits: LimitOptions::default(),
             state_dir: None,
+            leave_inherited: false,
             keys: None,
         }
     }
@@ -102,7 +106,8 @@ impl Client {
         let request = wanted.request()?;
         let keys = config.keys.as_deref().map(keys::read).transpose()?;
         let wait = limits(config.timeout)?;
-        let stock = config.state_dir.as_deref().map(stock).transpose()?;
+        let stock = config.state_dir.as_deref().map(|state| stock(state, config.leave_inherited));
+        let stock = stock.transpose()?.flatten();
         let mut open = || Ok(Box::new(open(config, &address)?) as Box<dyn Line>);
         let met = Met::over(&mut open, &request, config.limits, watched)?;
         Self::set_up(met, config.limits, wait, mark, watched, |mut requester, met| {
@@ -122,11 +127,12 @@ impl Client {
 }
 
 /// What is kept in a state directory. One whose disk fails is as good as none until something is to be kept.
-fn stock(state_dir: &Path) -> Result<Arc<Stock>> {
+fn stock(state_dir: &Path, leave_inherited: bool) -> Result<Option<Arc<Stock>>> {
     let stock = Stock::new(state_dir, Party::Client, StockLimits::default());
     match stock.held() {
+        Err(StoreError::Inherited { .. }) if leave_inherited => Ok(None),
         Err(error @ StoreError::Inherited { .. }) => Err(error.into()),
-        _ => Ok(Arc::new(stock)),
+        _ => Ok(Some(Arc::new(stock))),
     }
 }
 

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::hex::hex;
-use crate::named::{make_input, make_output, takes_text};
+use crate::named::{make_input, make_output, name_columns, takes_text};
 use crate::{Error, ErrorKind, LimitOptions, NamedInput, NamedOutput, Result};
 
 /// The version of model files and manifests that this build reads and writes.
@@ -20,9 +20,19 @@ const NAMED_VERSION: u32 = 5;
 /// That of those whose inputs may be texts.
 const TEXT_VERSION: u32 = 6;
 
-/// The version of a document with so many inputs and outputs by name, and perhaps texts.
-pub(crate) const fn version_with(inputs: usize, outputs: usize, text: bool) -> u32 {
-    if text {
+/// That of those whose owner gives a title, a note or names of columns, whatever else they have.
+const DESCRIBED_VERSION: u32 = 7;
+
+/// The most characters of a title.
+const LONGEST_TITLE: usize = 80;
+/// The most characters of a note.
+const LONGEST_NOTE: usize = 500;
+
+/// The version of a document with so many inputs and outputs by name, and perhaps texts, a title, a note or names of columns.
+pub(crate) const fn version_with(inputs: usize, outputs: usize, text: bool, described: bool) -> u32 {
+    if described {
+        DESCRIBED_VERSION
+    } else if text {
         TEXT_VERSION
     } else if inputs + outputs == 0 {
         FORMAT_VERSION
@@ -45,6 +55,15 @@ pub struct Manifest {
     pub output: String,
     /// The output policy.
     pub policy: Policy,
+    /// What the owner calls the model before people, such as `chest X-ray`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the owner lets people know of the results, such as their unit, or `not for clinical use`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The names of an input's elements, where they are the columns of a table that trees do not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
     /// The names of the classes, in the order of the scores.
     pub classes: Option<Vec<String>>,
     /// How a picture becomes an input.
@@ -106,9 +125,7 @@ impl Manifest {
     /// # Errors
     /// [`ErrorKind::Model`] if the document is damaged, of another version, or describes what takes more.
     pub fn within(json: &str, limits: LimitOptions) -> Result<Self> {
-        let damaged = |what: String| {
-            Error::new(ErrorKind::Model, what).at("manifest.json").fix("compile the model again")
-        };
+        let damaged = |what: String| Error::new(ErrorKind::Model, what).fix("compile the model again");
         check_version(json)?;
         let manifest: Self = serde_json::from_str(json)
             .map_err(|error| damaged(format!("the manifest is damaged: {error}")))?;
@@ -120,9 +137,8 @@ impl Manifest {
         let choices = manifest.plan.choices();
         let expected = plan_within(&manifest.network, manifest.policy, &choices, &limits.limits())?;
         if expected != manifest.plan || manifest.mode != expected.mode.name() {
-            return Err(damaged(
-                "the plan in the manifest is not this version's plan for its network".to_owned(),
-            ));
+            let what = "another version of lanner compiled this model, and this version plans its network differently";
+            return Err(damaged(what.to_owned()).fix("compile the model again with this version"));
         }
         if !manifest.describes_itself() {
             return Err(damaged("the description in the manifest is not that of its network".to_owned()));
@@ -141,6 +157,12 @@ impl Manifest {
             && (self.inputs.is_empty() || make_input(&self.inputs, self.network.input().len()))
             && (self.outputs.is_empty() || make_output(&self.outputs, self.network.output_len()))
             && self.text.as_ref().is_none_or(|text| takes_text(&self.inputs, text))
+            && self.columns.as_ref().is_none_or(|columns| {
+                self.inputs.is_empty()
+                    && self.network.input().shape == [columns.len()]
+                    && name_columns(columns)
+            })
+            && check_described(self.title.as_deref(), self.note.as_deref()).is_ok()
     }
 
     /// Writes the JSON form; the same manifest always gives the same bytes.
@@ -202,6 +224,29 @@ impl Manifest {
     }
 }
 
+/// Checks that a title and a note can be shown: not empty, of bounded length, and on one line.
+///
+/// # Errors
+/// [`ErrorKind::Misuse`] naming the one that cannot.
+pub(crate) fn check_described(title: Option<&str>, note: Option<&str>) -> Result<()> {
+    for (name, text, longest) in [("title", title, LONGEST_TITLE), ("note", note, LONGEST_NOTE)] {
+        let Some(text) = text else { continue };
+        let length = text.chars().count();
+        let found = if text.trim().is_empty() {
+            format!("the {name} is empty")
+        } else if length > longest {
+            format!("the {name} has {length} characters")
+        } else if text.contains(char::is_control) {
+            format!("the {name} has a line break or another control character")
+        } else {
+            continue;
+        };
+        let fix = format!("give 1 to {longest} characters on one line, or leave it out");
+        return Err(Error::new(ErrorKind::Misuse, found).at(name).fix(fix));
+    }
+    Ok(())
+}
+
 /// The weights' hash under a salt.
 pub(crate) fn hash_weights(salt: &[u8; 32], weights: &[u8]) -> String {
     hex(&Sha256::new_with_prefix("lanner weights v1").chain_update(salt).chain_update(weights).finalize())
@@ -239,16 +284,20 @@ pub(crate) fn check_version(json: &str) -> Result<()> {
         #[serde(default)]
         outputs: Vec<IgnoredAny>,
         text: Option<IgnoredAny>,
+        title: Option<IgnoredAny>,
+        note: Option<IgnoredAny>,
+        columns: Option<IgnoredAny>,
     }
     let head = serde_json::from_str::<Head>(json);
     match head {
         Ok(Head { format_version, named, public }) => {
-            let Named { inputs, outputs, text } = public.unwrap_or(named);
-            let ours = version_with(inputs.len(), outputs.len(), text.is_some());
+            let Named { inputs, outputs, text, title, note, columns } = public.unwrap_or(named);
+            let described = title.is_some() || note.is_some() || columns.is_some();
+            let ours = version_with(inputs.len(), outputs.len(), text.is_some(), described);
             if format_version == ours {
                 return Ok(());
             }
-            let what = format!("the model has format version {format_version}, this build reads {ours}");
+            let what = format!("the model has format version {format_version}; this build reads {ours}");
             Err(Error::new(ErrorKind::Model, what).fix("compile the model again with this version"))
         }
         Err(error) => {

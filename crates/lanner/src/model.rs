@@ -99,12 +99,17 @@ impl Model {
         Prg::from_entropy()
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?
             .fill_bytes(&mut salt);
+        let described = options.title.is_some() || options.note.is_some() || options.columns.is_some();
+        let (inputs, outputs) = (options.inputs.len(), options.outputs.len());
         let mut manifest = Manifest {
-            format_version: version_with(options.inputs.len(), options.outputs.len(), options.text.is_some()),
+            format_version: version_with(inputs, outputs, options.text.is_some(), described),
             name: options.name.clone(),
             mode: plan.mode.name().to_owned(),
             output: options.output.clone(),
             policy,
+            title: options.title.clone(),
+            note: options.note.clone(),
+            columns: options.columns.clone(),
             classes: options.names(policy, public.output_len()),
             image: options.image.clone(),
             text: options.text.clone(),
@@ -154,6 +159,9 @@ impl Model {
                 InputScale::Grid(_) => None,
             },
             public_preprocessing: entry.features.as_ref().is_some_and(|of| of.preprocessing.is_some()),
+            title: public.title.clone(),
+            note: public.note.clone(),
+            columns: public.columns.clone(),
             classes: public.classes.clone(),
             image: public.image.clone(),
             text: public.text.clone(),

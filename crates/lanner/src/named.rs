@@ -198,6 +198,11 @@ fn is_text(text: &str) -> bool {
     (1..=MOST_BYTES).contains(&text.len())
 }
 
+/// Whether these are names of columns, each of one.
+pub(crate) fn name_columns(names: &[String]) -> bool {
+    names.iter().all(|name| is_text(name)) && are_distinct(names.iter())
+}
+
 /// Elements that are hashed at once.
 const PIECE: usize = 1 << 12;
 
@@ -333,11 +338,11 @@ mod tests {
             (three.replace("\"high\":2", "\"high\":3"), 3),
             (three.replace("choice", "number"), 3),
             (two.replace("[\"a\"]", "[]"), 1),
-            (code.replace("}", ",\"others\":true}"), 2),
+            (code.replace('}', ",\"others\":true}"), 2),
         ] {
             assert!(!make_input(&[table(vec![column(&text)])], width), "{text}");
         }
-        assert!(serde_json::from_str::<Column>(&code.replace("{", "{\"coding\":\"row\",")).is_err());
+        assert!(serde_json::from_str::<Column>(&code.replace('{', "{\"coding\":\"row\",")).is_err());
     }
 
     #[test]

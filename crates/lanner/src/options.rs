@@ -67,6 +67,12 @@ pub struct CompileOptions {
     /// Whether the constants in front of the first layer, such as the means and scales of a scaler, are published, for the client to
     /// apply in floating point. Not together with `input_range`.
     pub public_preprocessing: bool,
+    /// What people are shown as the model's title, 1 to 80 characters; nothing where it is `None`.
+    pub title: Option<String>,
+    /// What people are shown beside each result, 1 to 500 characters; nothing where it is `None`.
+    pub note: Option<String>,
+    /// The names of the input's elements, where it is one row of a table that trees do not read: for the client, which finds columns by them.
+    pub columns: Option<Vec<String>>,
     /// The names of the classes, in the order of the scores.
     pub classes: Option<Vec<String>>,
     /// The names that the network's file gives them, which count where the owner gives none and there is one for each.
@@ -104,6 +110,9 @@ impl Default for CompileOptions {
             batch: 1,
             input_range: None,
             public_preprocessing: false,
+            title: None,
+            note: None,
+            columns: None,
             classes: None,
             named: None,
             image: None,

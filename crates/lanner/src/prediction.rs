@@ -16,10 +16,12 @@ pub struct Prediction {
     pub class_name: Option<String>,
     /// The labels whose scores are above zero, where they do not exclude each other.
     pub labels: Option<Vec<usize>>,
-    /// Their names, where the model names its classes.
+    /// Where the model names its classes, the names of `labels`, of `top`, or of the classes whose scores `logits` lists, in that order.
     pub class_names: Option<Vec<String>>,
     /// The label's probability, where the policy reveals it.
     pub probability: Option<f64>,
+    /// The decimal digits that the probability is rounded to, where there is one.
+    pub digits: Option<u32>,
     /// The best classes, where the policy reveals them.
     pub top: Option<Vec<usize>>,
     /// The scores as real numbers, where the policy reveals them.
@@ -124,10 +126,14 @@ impl Prediction {
         let phases = phases.part(part);
         Self {
             class_name: revealed.label.as_ref().and_then(name),
-            class_names: revealed.labels.as_ref().and_then(|labels| labels.iter().map(name).collect()),
+            class_names: revealed.names(manifest),
             label: revealed.label,
             labels: revealed.labels,
             probability: revealed.probability,
+            digits: match manifest.policy {
+                Policy::Probability { digits } => Some(digits),
+                _ => None,
+            },
             top: revealed.top,
             logits: revealed.logits,
             values: revealed.values,
@@ -155,6 +161,15 @@ struct Revealed {
 }
 
 impl Revealed {
+    /// The names of the classes that are listed. Of one score there is no list: its classes are two.
+    fn names(&self, manifest: &Manifest) -> Option<Vec<String>> {
+        if let Some(listed) = self.labels.as_ref().or(self.top.as_ref()) {
+            return listed.iter().map(|label| manifest.class_name(*label).map(str::to_owned)).collect();
+        }
+        let scores = self.logits.as_ref()?.len();
+        manifest.classes.as_ref().filter(|classes| classes.len() == scores).cloned()
+    }
+
     fn of(manifest: &Manifest, outcome: Outcome) -> Self {
         let nothing = Self::default();
         match outcome {

@@ -1,6 +1,6 @@
 //! The model file: what is written is read, and damage is an error.
 
-use lanner::{CompileOptions, ErrorKind, Model};
+use lanner::{CompileOptions, ErrorKind, Manifest, Model};
 use lanner_graph::Graph;
 use lanner_network::{Tensor, Tensors};
 
@@ -134,6 +134,78 @@ fn a_prediction_has_what_its_policy_reveals() {
             assert_eq!((prediction.values, prediction.integers), (Some(values), Some(scores)));
         }
     }
+}
+
+/// The names of what is listed, in its order; of one score there is no list, as its classes are two.
+#[test]
+fn classes_that_are_listed_have_their_names() {
+    let names = ["a", "b", "c"].map(str::to_owned).to_vec();
+    let sample = [0.1, 0.9, 0.3, 0.5];
+    for output in ["top-k", "logits", "label", "probability"] {
+        let model = CompileOptions { classes: Some(names.clone()), k: 2, ..options(output) };
+        let prediction = lanner::run(&compile(&model).unwrap(), &[&sample]).unwrap().remove(0);
+        let best = |top: &Vec<usize>| top.iter().map(|class| names[*class].clone()).collect::<Vec<_>>();
+        let expected = match output {
+            "top-k" => Some(prediction.top.as_ref().map(best).unwrap()),
+            "logits" => Some(names.clone()),
+            _ => None,
+        };
+        assert_eq!(prediction.class_names, expected, "{output}");
+        assert_eq!(prediction.digits, (output == "probability").then_some(2));
+        assert_eq!(prediction.class_name, prediction.label.map(|label| names[label].clone()));
+    }
+}
+
+/// A title and a note are kept and committed to; what has neither is as it was, its version and its commitment too.
+#[test]
+fn a_title_and_a_note_survive_the_file() {
+    let text = |given: &str| Some(given.to_owned());
+    let plain = compile(&options("label")).unwrap();
+    assert_eq!(plain.manifest().format_version, 4);
+    let written = plain.manifest().to_json().unwrap();
+    assert!(!written.contains("\"title\"") && !written.contains("\"note\""));
+    let longest = ("é".repeat(80), "é".repeat(500));
+    for (title, note) in [
+        (text("Chest X-ray"), text("Not for clinical use")),
+        (text("Chest X-ray"), None),
+        (None, text("in mm Hg")),
+        (Some(longest.0), Some(longest.1)),
+    ] {
+        let described = CompileOptions { title: title.clone(), note: note.clone(), ..options("label") };
+        let model = compile(&described).unwrap();
+        assert_eq!(model.manifest().format_version, 7);
+        let path = place("described.lanner");
+        model.save(&path).unwrap();
+        let again = Model::load(&path).unwrap();
+        assert_eq!((&again.manifest().title, &again.manifest().note), (&title, &note));
+        let renamed = Manifest { title: text("Other"), ..again.manifest().clone() };
+        assert!(Manifest::from_json(&renamed.to_json().unwrap()).unwrap_err().what.contains("commitment"));
+    }
+}
+
+/// Whoever writes a public half may put anything into it: what terminals and pages show is bounded and on one line.
+#[test]
+fn what_cannot_be_shown_is_no_title() {
+    let long = "x".repeat(81);
+    let wrong = [
+        ("", "is empty"),
+        (" ", "is empty"),
+        ("a\nb", "line break"),
+        ("\u{1b}[2J", "control"),
+        (&long, "81"),
+    ];
+    for (title, said) in wrong {
+        let titled = CompileOptions { title: Some(title.to_owned()), ..options("label") };
+        let error = compile(&titled).err().unwrap();
+        assert_eq!((error.kind, error.place.as_str()), (ErrorKind::Misuse, "title"));
+        assert!(error.what.contains(said), "{error}");
+        let good = compile(&CompileOptions { title: Some("t".to_owned()), ..options("label") }).unwrap();
+        let hostile = Manifest { title: Some(title.to_owned()), ..good.manifest().clone() }.sealed().unwrap();
+        let error = Manifest::from_json(&hostile.to_json().unwrap()).unwrap_err();
+        assert!(error.what.contains("description"), "{error}");
+    }
+    let note = CompileOptions { note: Some("x".repeat(501)), ..options("label") };
+    assert_eq!(compile(&note).err().unwrap().place, "note");
 }
 
 #[test]

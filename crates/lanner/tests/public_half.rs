@@ -1,6 +1,6 @@
 //! What a client is told of a model: no more of its scales than the policy and the grid say.
 
-use lanner::{CompileOptions, Manifest, Model, NamedInput};
+use lanner::{CompileOptions, ErrorKind, Manifest, Model, NamedInput};
 use lanner_graph::Graph;
 use lanner_network::{Tensor, Tensors};
 use serde_json::{Value, json};
@@ -130,7 +130,37 @@ fn an_older_manifest_is_refused_naming_both_versions() {
     let mut old = document(&model(4, 1.0, &options("gazelle", "label")));
     old["format_version"] = json!(3);
     let error = Manifest::from_json(&old.to_string()).unwrap_err();
-    assert!(error.what.contains("format version 3, this build reads 4"), "{error}");
+    assert!(error.what.contains("format version 3; this build reads 4"), "{error}");
+}
+
+/// Names of a row's columns are one for each number, none twice; whoever writes a public half may put anything there.
+#[test]
+fn names_of_a_row_are_one_for_each_number() {
+    let names = |count: usize| Some((0..count).map(|index| format!("c{index}")).collect::<Vec<_>>());
+    let named = CompileOptions { columns: names(6), ..options("gazelle", "label") };
+    let good = model(4, 1.0, &named).manifest().clone();
+    assert_eq!((good.format_version, &good.columns), (7, &names(6)));
+    assert_eq!(Manifest::from_json(&good.to_json().unwrap()).unwrap(), good);
+    let twice = Some(vec!["c".to_owned(); 6]);
+    let long = Some((0..6).map(|index| format!("{index}{}", "x".repeat(256))).collect());
+    for columns in [names(5), names(7), twice, long, Some(vec![String::new(); 6])] {
+        let wrong = Manifest { columns, ..good.clone() }.sealed().unwrap();
+        let error = Manifest::from_json(&wrong.to_json().unwrap()).unwrap_err();
+        assert!(error.what.contains("description"), "{error}");
+    }
+}
+
+/// Of a plan that this build does not make the sentence says what to do.
+#[test]
+fn a_plan_of_another_version_is_refused_with_what_to_do() {
+    let mut manifest = model(4, 1.0, &options("gazelle", "label")).manifest().clone();
+    manifest.plan.items.pop();
+    let error = Manifest::from_json(&manifest.sealed().unwrap().to_json().unwrap()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Model);
+    assert!(
+        error.what.contains("another version") && error.fix.contains("compile the model again"),
+        "{error}"
+    );
 }
 
 /// The model's input as six columns of a table, of which the second has these members, too.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use lanner_process::{Mark, OtherProcess};
 use lanner_wire::{Arrivals, ChannelError};
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::net::sockopt;
 
 use crate::Limits;
@@ -253,10 +254,15 @@ impl Arrivals for SocketArrivals {
 
 /// Has the system ask a peer that says nothing whether it is still there. One whose machine or network is gone closes nothing, and a
 /// session would wait for it as long as for a person who thinks.
+/// Systems that do not let a connection choose when, such as Windows before version 10 and Wine, probe after their own two hours.
 fn probe_when_silent(stream: &TcpStream) -> rustix::io::Result<()> {
-    sockopt::set_tcp_keepidle(stream, PROBED_AFTER)?;
-    sockopt::set_tcp_keepintvl(stream, PROBED_EVERY)?;
-    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    for chosen in [
+        sockopt::set_tcp_keepidle(stream, PROBED_AFTER),
+        sockopt::set_tcp_keepintvl(stream, PROBED_EVERY),
+        sockopt::set_tcp_keepcnt(stream, PROBES),
+    ] {
+        chosen.or_else(|error| if error == Errno::NOPROTOOPT { Ok(()) } else { Err(error) })?;
+    }
     sockopt::set_socket_keepalive(stream, true)
 }
 

@@ -18,7 +18,7 @@ pub enum CompileError {
         reason: String,
     },
     /// A file of another format version.
-    #[error("the {what} has format version {found}, this build reads {expected}")]
+    #[error("the {what} has format version {found}; this build reads {expected}")]
     FormatVersion {
         /// Which document.
         what: &'static str,
@@ -34,7 +34,7 @@ pub enum CompileError {
         reason: String,
     },
     /// A node refers to a tensor that is not there.
-    #[error("node `{node}` needs the tensor `{tensor}`, which the weights do not hold")]
+    #[error("node `{node}` reads the tensor `{tensor}`, which is not among the weights")]
     UnknownTensor {
         /// The node.
         node: String,
@@ -42,13 +42,13 @@ pub enum CompileError {
         tensor: String,
     },
     /// A tensor holds NaN or infinity.
-    #[error("tensor `{tensor}` holds NaN or infinity")]
+    #[error("tensor `{tensor}` contains NaN or infinity; weights must be finite")]
     NotFinite {
         /// The tensor.
         tensor: String,
     },
     /// The graph's wiring is wrong: names, order, number of inputs.
-    #[error("node `{node}` is wired wrongly: {reason}")]
+    #[error("node `{node}` is connected wrongly: {reason}")]
     Wiring {
         /// The node, or the graph's input or output.
         node: String,
@@ -56,7 +56,7 @@ pub enum CompileError {
         reason: String,
     },
     /// More nodes than a compiled network may have.
-    #[error("the network takes {nodes} operations, at most {most} are allowed")]
+    #[error("the network has {nodes} operations; the limit is {most}")]
     TooManyNodes {
         /// How many it has.
         nodes: usize,
@@ -100,8 +100,8 @@ pub enum CompileError {
     },
     /// The scores miss the precision asked for with all the bits that there is room for.
     #[error(
-        "layer `{node}`: with {bits} bits, the most that it can have ({limit}), scores are off by {reached} of their range on the \
-         calibration samples{labels}, where {asked} is asked for",
+        "layer `{node}`: with {bits} bits, the most that fit ({limit}), scores are off by {reached} of their range on the \
+         calibration samples{labels}; the precision asked for is {asked}",
         labels = lost_labels(*.lost)
     )]
     Precision {
@@ -121,7 +121,9 @@ pub enum CompileError {
         fix: Box<str>,
     },
     /// A range that is to be proved, and that no ring has room to prove.
-    #[error("`{node}` may leave its ring on some accepted input: no ring has room for all that it can be")]
+    #[error(
+        "node `{node}` may overflow on some accepted input: no ring is large enough for all its possible values"
+    )]
     Unproved {
         /// The first such node.
         node: String,
@@ -135,13 +137,15 @@ pub enum CompileError {
         fix: String,
     },
     /// Networks cannot be traced over the calibration samples.
-    #[error("networks are not traced over the samples: {reason}")]
+    #[error("the networks could not be run on the calibration samples: {reason}")]
     Tracing {
         /// Why.
         reason: String,
     },
     /// A stated range of the input that is none.
-    #[error("the input range [{low}, {high}] is not usable")]
+    #[error(
+        "the input range is [{low}, {high}]; its ends must be finite, different, and have 0 between them"
+    )]
     InputRange {
         /// The stated minimum.
         low: f64,
@@ -157,7 +161,7 @@ pub enum CompileError {
         fix: &'static str,
     },
     /// An option outside its range.
-    #[error("quantisation option `{option}` = {value} is outside {allowed}")]
+    #[error("`{option}` is {value}; allowed are {allowed}")]
     Option {
         /// The option.
         option: &'static str,
@@ -167,13 +171,13 @@ pub enum CompileError {
         allowed: &'static str,
     },
     /// The modulus is none of those that the protocols offer.
-    #[error("{modulus} is not the modulus of a ring of this build")]
+    #[error("the model uses a ring of modulus {modulus}, which this build does not have")]
     UnknownModulus {
         /// The modulus.
         modulus: u128,
     },
     /// A compiled network that contradicts itself.
-    #[error("compiled network, {place}: {reason}")]
+    #[error("the compiled network contradicts itself at {place}: {reason}")]
     Network {
         /// The node, or the part.
         place: String,
@@ -185,12 +189,12 @@ pub enum CompileError {
 /// What is too large, or too small beside it.
 fn overflow(bound: i128, limit: i128) -> String {
     if bound == i128::MAX {
-        return format!("its constants are more than 2^127 units, and the largest ring allows {limit}");
+        return format!("its constants exceed 2^127 units; the largest ring allows {limit}");
     }
     if bound > limit {
-        return format!("its sums reach {bound} but the largest ring allows {limit}");
+        return format!("its sums reach {bound} units; the largest ring allows {limit}");
     }
-    "its weights are so small beside what its sums are added to that they would keep fewer bits than asked for".to_owned()
+    "its weights are too small beside the values that its sums are added to, and would keep fewer bits than asked for".to_owned()
 }
 
 impl CompileError {
@@ -198,23 +202,27 @@ impl CompileError {
     #[must_use]
     pub fn fix(&self) -> &str {
         match self {
-            Self::Json { .. } => "write it again with this version",
-            Self::FormatVersion { .. } => "compile the model again or update lanner",
+            Self::Json { .. } => "write the document again with this version of lanner",
+            Self::FormatVersion { .. } => "compile the model again with this version, or update lanner",
             Self::TensorFile { .. } => "export the weights again",
             Self::UnknownTensor { .. } => "export the model again",
             Self::NotFinite { .. } => "retrain or repair the model",
-            Self::TooManyNodes { .. } => "give it fewer layers, or shorter sequences",
-            Self::NoLayer => "compute it in the clear",
+            Self::TooManyNodes { .. } => "use fewer layers, or shorter sequences",
+            Self::NoLayer => "run it without lanner: there are no weights to protect",
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
-            Self::RangeOverflow { .. } => "normalise its weights or ask for fewer bits",
+            Self::RangeOverflow { .. } => "normalise the weights of this layer, or ask for fewer bits",
             Self::Unproved { .. } => {
-                "bound what comes before it, as a ReLU or ReLU6 does, or take it without proved ranges"
+                "bound the values before it with a ReLU or ReLU6, or compile without proved ranges"
             }
             Self::Precision { fix, .. } => fix,
             Self::Calibration { fix, .. } => fix,
-            Self::InputRange { .. } => "give two numbers with 0 between them, not both 0",
+            Self::InputRange { .. } => "give two numbers with 0 between them, as in 0,1",
             Self::UnknownModulus { .. } | Self::Network { .. } => "compile the model again",
-            Self::Wiring { .. } | Self::Shape { .. } | Self::Option { .. } | Self::Tracing { .. } => "",
+            Self::Wiring { .. } | Self::Shape { .. } => {
+                "export the model again, and check it with onnx.checker"
+            }
+            Self::Option { .. } => "choose one of these values",
+            Self::Tracing { .. } => "",
         }
     }
 }
@@ -224,9 +232,11 @@ impl InputError {
     #[must_use]
     pub const fn fix(&self) -> &'static str {
         match self {
-            Self::Length { .. } => "",
-            Self::NotFinite { .. } => "pass finite numbers",
-            Self::OutOfRange { .. } => "scale it as in training or have the model compiled for a wider range",
+            Self::Length { .. } => "give one sample of the model's shape",
+            Self::NotFinite { .. } => "replace missing or infinite values by numbers",
+            Self::OutOfRange { .. } => {
+                "scale the input as in training, or ask the model's owner to compile for a wider range"
+            }
         }
     }
 }
@@ -235,8 +245,8 @@ impl InputError {
 fn lost_labels(lost: u32) -> String {
     match lost {
         0 => String::new(),
-        1 => " and the label of one is another".to_owned(),
-        _ => format!(" and the labels of {lost} are others"),
+        1 => ", and one sample gets another label".to_owned(),
+        _ => format!(", and {lost} samples get other labels"),
     }
 }
 
@@ -245,7 +255,7 @@ fn lost_labels(lost: u32) -> String {
 #[non_exhaustive]
 pub enum InputError {
     /// The wrong number of values.
-    #[error("the input holds {found} values, the model takes {expected} (shape {shape:?})")]
+    #[error("the input has {found} values; the model expects {expected} (shape {shape:?})")]
     Length {
         /// Values passed.
         found: usize,
@@ -262,9 +272,9 @@ pub enum InputError {
     },
     /// A value beyond the range that the network accepts.
     #[error(
-        "the input's value {index}{} is {value}, outside [{low}, {high}], which the model accepts{}",
+        "the input's value {index}{} is {value}, outside [{low}, {high}], the range that the model accepts{}",
         .feature.map_or_else(String::new, |feature| format!(" (feature {feature})")),
-        if feature.is_some() { " of this feature" } else { "" }
+        if feature.is_some() { " for this feature" } else { "" }
     )]
     OutOfRange {
         /// Its position, row-major.
@@ -289,8 +299,8 @@ mod tests {
         let told = |bound: i128| {
             CompileError::RangeOverflow { node: "fc".to_owned(), bound, limit: 100 }.to_string()
         };
-        assert_eq!(told(101), "layer `fc`: its sums reach 101 but the largest ring allows 100");
-        assert!(told(100).starts_with("layer `fc`: its weights are so small beside"), "{}", told(100));
-        assert!(told(i128::MAX).contains("constants are more than 2^127 units"), "{}", told(i128::MAX));
+        assert_eq!(told(101), "layer `fc`: its sums reach 101 units; the largest ring allows 100");
+        assert!(told(100).starts_with("layer `fc`: its weights are too small beside"), "{}", told(100));
+        assert!(told(i128::MAX).contains("constants exceed 2^127 units"), "{}", told(i128::MAX));
     }
 }

@@ -22,7 +22,7 @@ pub enum PlanError {
         reason: String,
     },
     /// The output policy does not fit the network's scores.
-    #[error("the output policy {policy} does not fit: {reason}")]
+    #[error("output {policy} does not fit this network: {reason}")]
     Policy {
         /// The policy asked for.
         policy: &'static str,
@@ -32,7 +32,7 @@ pub enum PlanError {
         fix: String,
     },
     /// The network is larger than either party may be made to prepare for.
-    #[error("node {node}: the network has {count} {what} up to here, and the limit is {limit}")]
+    #[error("node {node}: up to here the network has {count} {what}; the limit is {limit}")]
     TooLarge {
         /// The node.
         node: String,
@@ -47,8 +47,8 @@ pub enum PlanError {
     },
     /// The ciphertexts of many predictions would together tell more of the weights than they may.
     #[error(
-        "the {ciphertexts} ciphertexts of a prediction would, over 2^20 predictions, be within 2^-{bits:.1} of what hides the weights, and \
-         2^-40 is demanded"
+        "the {ciphertexts} ciphertexts of a prediction hide the weights over 2^20 predictions up to a statistical distance of 2^-{bits:.1}; \
+         2^-40 is required"
     )]
     Distance {
         /// Ciphertexts of a prediction.
@@ -57,7 +57,7 @@ pub enum PlanError {
         bits: f64,
     },
     /// A request does not hold so many samples.
-    #[error("{samples} samples do not fit one request: {reason}")]
+    #[error("a request cannot hold {samples} samples: {reason}")]
     Samples {
         /// How many were asked for.
         samples: usize,
@@ -65,13 +65,13 @@ pub enum PlanError {
         reason: String,
     },
     /// A plan gives a design to what has none.
-    #[error("node {node} follows no design of its own in this plan")]
+    #[error("node {node} has a protocol of its own in this plan, and no such node may have one")]
     Design {
         /// The node.
         node: String,
     },
     /// Whether activations saturate is not told here.
-    #[error("whether activations saturate cannot be revealed: {reason}")]
+    #[error("lanner cannot reveal whether activations saturate: {reason}")]
     Saturation {
         /// What is missing.
         reason: String,
@@ -95,16 +95,19 @@ impl PlanError {
         match self {
             Self::Policy { fix, .. } => fix.into(),
             Self::Saturation { fix, .. } => (*fix).into(),
-            Self::TooLarge { raised_by: None, .. } => "make it smaller".into(),
+            Self::TooLarge { raised_by: None, .. } => "use a smaller network".into(),
             Self::TooLarge { raised_by: Some(field), .. } => {
-                format!("make it smaller, or allow more with {field}").into()
+                format!("use a smaller network, or raise the limit with {field}").into()
             }
             Self::Distance { .. } => {
-                "make the network smaller, or its rings narrower by fewer bits of weights and activations"
+                "use a smaller network, or ask for fewer bits of weights and activations"
                     .into()
             }
             Self::Samples { .. } => "compile with a smaller batch".into(),
-            Self::Unsupported { .. } | Self::Layer { .. } | Self::Design { .. } => "".into(),
+            Self::Unsupported { .. } | Self::Layer { .. } => {
+                "compile for another mode, or replace the operator; `lanner inspect MODEL.onnx` lists all reasons".into()
+            }
+            Self::Design { .. } => "compile the model again".into(),
         }
     }
 

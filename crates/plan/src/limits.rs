@@ -191,13 +191,19 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
     match policy {
         Policy::Logits | Policy::Value => return Ok(()),
         _ if scores < 2 => {
-            return wrong("it needs two scores or more".to_owned(), "choose value or logits".to_owned());
+            return wrong(
+                "it needs two scores or more, and the network has one".to_owned(),
+                "choose value or logits".to_owned(),
+            );
         }
         Policy::TopK { k } if !(1..=scores).contains(&(k as usize)) => {
-            return wrong(format!("k is {k} and there are {scores} scores"), format!("give 1 to {scores}"));
+            return wrong(
+                format!("k is {k}, and the network has {scores} scores"),
+                format!("give 1 to {scores}"),
+            );
         }
         Policy::Probability { digits } if !(1..=MAX_DIGITS).contains(&digits) => {
-            return wrong(format!("it has {digits} digits"), format!("give 1 to {MAX_DIGITS}"));
+            return wrong(format!("{digits} digits are asked for"), format!("give 1 to {MAX_DIGITS}"));
         }
         Policy::Probability { .. } => {
             return within("output", "classes of a softmax", scores as u64, MAX_SOFTMAX_CLASSES as u64);

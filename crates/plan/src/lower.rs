@@ -299,7 +299,7 @@ impl<'n> Planner<'n> {
     /// The plan's value of a value of the network, which an earlier node made.
     fn value(&self, node: &FixedNode, value: usize) -> Result<usize, PlanError> {
         self.values[value]
-            .ok_or_else(|| unsupported(node, "a value inside a circuit is read elsewhere".to_owned()))
+            .ok_or_else(|| unsupported(node, "another node reads a value inside its circuit".to_owned()))
     }
 
     fn node(&mut self, index: usize) -> Result<(), PlanError> {
@@ -393,7 +393,7 @@ impl<'n> Planner<'n> {
         let value = network.nodes()[first].inputs[0];
         let Some(last) = nodes.last().copied() else {
             let node = &network.nodes()[first];
-            return Err(unsupported(node, "no circuit computes it".to_owned()));
+            return Err(unsupported(node, "this mode has no circuit for it".to_owned()));
         };
         let (name, from) = (&network.nodes()[last].name, ring(network.accumulator(value)));
         let to = ring(network.nodes()[last].accumulator);
@@ -468,13 +468,18 @@ impl<'n> Planner<'n> {
         match [self.network.accumulator(input), node.accumulator].map(|ring_of| widened(ring(ring_of), guard))
         {
             [Ring::Pow2(from), Ring::Pow2(to)] => Ok(local::Narrow { values: node.len(), from, to }.into()),
-            _ => Err(unsupported(node, "it needs rings modulo powers of two".to_owned())),
+            _ => Err(unsupported(
+                node,
+                "it needs rings modulo powers of two, which this mode does not use here".to_owned(),
+            )),
         }
     }
 
     /// The layout of a layer that is computed by rotations.
     fn layout(&self, node: &FixedNode, shape: &Convolution) -> Result<&Packing, PlanError> {
-        self.layouts.of(shape).ok_or_else(|| unsupported(node, "it has no layout".to_owned()))
+        self.layouts
+            .of(shape)
+            .ok_or_else(|| unsupported(node, "its size has no ciphertext layout".to_owned()))
     }
 }
 
@@ -552,13 +557,16 @@ const fn widened(ring: Ring, guard: u32) -> Ring {
 fn prime(node: &FixedNode) -> Result<u64, PlanError> {
     match ring(node.accumulator) {
         Ring::Prime(prime) => Ok(prime),
-        Ring::Pow2(_) => Err(unsupported(node, "slots need a ring modulo a prime".to_owned())),
+        Ring::Pow2(_) => Err(unsupported(node, "packed layers need a ring modulo a prime".to_owned())),
     }
 }
 
 /// Says that a node takes samples one by one.
 fn one_by_one(samples: Samples, node: &str) -> PlanError {
-    PlanError::Samples { samples: samples.count(), reason: format!("node `{node}` takes them one by one") }
+    PlanError::Samples {
+        samples: samples.count(),
+        reason: format!("node `{node}` computes one sample at a time"),
+    }
 }
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {
@@ -579,8 +587,9 @@ fn layer(node: &FixedNode, source: ProtocolError) -> PlanError {
 /// # Errors
 /// [`PlanError::Unsupported`] if its input has no such shape.
 pub(crate) fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
-    layer_shape(&node.op, input)
-        .ok_or_else(|| unsupported(node, format!("the input shape {input:?} does not fit")))
+    layer_shape(&node.op, input).ok_or_else(|| {
+        unsupported(node, format!("its input has shape {input:?}, which does not fit its weights"))
+    })
 }
 
 /// The shape of a linear operator over an input; `None` if it is not linear or its input has no such shape.

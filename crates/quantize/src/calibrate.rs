@@ -83,7 +83,7 @@ pub(super) fn samples<'s>(draft: &Draft, calibration: &'s [f32]) -> Result<Sampl
     let samples = calibration.chunks_exact(shape.iter().product());
     if samples.len() == 0 || !samples.remainder().is_empty() {
         let reason = format!(
-            "{} values are not a whole number of samples of {} values",
+            "found {} values; expected a multiple of {}, the values of a sample",
             calibration.len(),
             shape.iter().product::<usize>(),
         );
@@ -114,8 +114,11 @@ pub(super) fn observe_each(
         let ends = values.iter().enumerate().map(|(id, values)| {
             ends_of(values).ok_or_else(|| {
                 let node = id.checked_sub(1).map_or("the input", |index| &draft.graph.nodes[index].name);
-                let reason = format!("sample {number} makes `{node}` infinite or NaN");
-                CompileError::Calibration { reason, fix: "check the weights and the sample".to_owned() }
+                let reason = format!("at sample {number}, `{node}` becomes infinite or NaN");
+                CompileError::Calibration {
+                    reason,
+                    fix: "check this sample and the weights before this node".to_owned(),
+                }
             })
         });
         Ok((ends.collect::<Result<_, _>>()?, values.last().cloned().unwrap_or_default()))

@@ -56,10 +56,10 @@ impl Compared {
             return Ok(Some(Self { unit: step / 2.0, step: Some(step), factors }));
         }
         if are_whole {
-            let reason = format!(
-                "whole numbers are compared that are larger than 2^{MOST_BITS}, and would be rounded"
-            );
-            let fix = "subtract a constant from them, or divide them, before they become an input".to_owned();
+            let reason =
+                format!("the network compares whole numbers above 2^{MOST_BITS}, which would be rounded");
+            let fix = "subtract a constant from these inputs, or divide them, before they reach the model"
+                .to_owned();
             return Err(CompileError::Calibration { reason, fix });
         }
         Ok(is_compared_alone(items).then_some(Self { unit: usual, step: None, factors }))

@@ -149,17 +149,17 @@ pub(super) fn only_polynomials(items: &[Item<'_>]) -> Result<(), CompileError> {
     };
     let fix = |item: &Item<'_>| match item.action {
         Action::Max(_) => {
-            "pool by the mean (AveragePool) in its place and train the network again, or take a mode in which the client takes part"
+            "replace it by AveragePool and train the network again, or compile for an interactive mode such as auto"
         }
         _ => {
-            "put a square in its place and train the network again, or take a mode in which the client takes part"
+            "replace it by a square and train the network again, or compile for an interactive mode such as auto"
         }
     };
     items.iter().find(is_other).map_or(Ok(()), |item| {
         Err(CompileError::UnsupportedOp {
             node: item.name.clone(),
             operator: item.operator,
-            attribute: "values that stay encrypted".to_owned(),
+            attribute: "encrypted values".to_owned(),
             fix: fix(item),
         })
     })
@@ -200,9 +200,11 @@ pub(super) fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, Compi
             Some((op, None)) => Ok(Action::Elementwise(op)),
             Some((_, Some((attribute, fix)))) => Err(unsupported(node, attribute, fix)),
             // Softmax and arg-max.
-            None => {
-                Err(unsupported(node, "its place in the graph".to_owned(), "keep it at the graph's end only"))
-            }
+            None => Err(unsupported(
+                node,
+                "other nodes behind it".to_owned(),
+                "keep it at the end of the graph only",
+            )),
         },
     }
 }
@@ -210,8 +212,8 @@ pub(super) fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, Compi
 fn unfolded(node: &Node) -> CompileError {
     unsupported(
         node,
-        "a constant that no layer can take".to_owned(),
-        "put it next to a Conv, Gemm or MatMul, one value per channel",
+        "a constant that no neighbouring layer can absorb".to_owned(),
+        "place it next to a Conv, Gemm or MatMul, with one value per channel",
     )
 }
 

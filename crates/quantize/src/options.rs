@@ -157,5 +157,8 @@ pub(crate) fn check(options: &QuantizationOptions) -> Result<QuantizationOptions
 
 /// No scale fits, without a value to blame.
 pub(crate) fn refuse_all() -> CompileError {
-    CompileError::Calibration { reason: "no scale fits".to_owned(), fix: "pass other samples".to_owned() }
+    CompileError::Calibration {
+        reason: "no fixed-point scale fits their values".to_owned(),
+        fix: "pass samples of ordinary size".to_owned(),
+    }
 }

@@ -193,8 +193,7 @@ fn search(
         let fix = room.unwrap_or_else(|| next_step(&reached, prepared.covers_little(options)));
         let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
         let fix = format!(
-            "{}; `lanner debug` shows where it is lost, and {} takes the model as it is",
-            fix,
+            "{fix}; `lanner debug` shows which layer loses precision, and {} compiles the model as it is",
             Field::ALLOW_IMPRECISE
         );
         let lost = reached.labels_lost.try_into().unwrap_or(u32::MAX);
@@ -234,9 +233,9 @@ fn is_narrow(outcome: &Result<Found, CompileError>) -> bool {
 /// Why a network has no more bits than these.
 fn why_no_more(bits: u32, limit: Option<&Refusal>) -> String {
     match limit {
-        _ if bits == Precision::MOST_BITS => "no more are offered".to_owned(),
+        _ if bits == Precision::MOST_BITS => "the largest number that lanner offers".to_owned(),
         Some(Refusal { error: Some(error), .. }) => format!("with {}: {error}", bits + 1),
-        Some(Refusal { reason, .. }) => format!("with {} the mode has no room for it: {reason}", bits + 1),
+        Some(Refusal { reason, .. }) => format!("the mode has no room for {}: {reason}", bits + 1),
         None => format!("{} to {bits} were tried", Precision::FEWEST_BITS),
     }
 }
@@ -246,11 +245,14 @@ fn next_step(reached: &Reached, is_sparse: bool) -> String {
     let enough = EASIER.into_iter().find(|easier| reached.labels_lost == 0 && reached.error <= *easier);
     match enough {
         _ if is_sparse => {
-            format!("drop {} where columns differ in size: each gets its own", Field::INPUT_RANGE)
+            format!(
+                "if columns differ in magnitude, omit {}: each column then gets its own range",
+                Field::INPUT_RANGE
+            )
         }
         _ if reached.samples < FEW_SAMPLES => format!("pass {FEW_SAMPLES} samples or more"),
         Some(easier) => format!("ask for {}", Field::PRECISION.set_to(percent(easier))),
-        None => "normalise the layer's weights".to_owned(),
+        None => "normalise the weights of this layer".to_owned(),
     }
 }
 

@@ -105,18 +105,18 @@ impl<'g> TreeGraph<'g> {
             return Err(CompileError::UnsupportedOp {
                 node: self.name.to_owned(),
                 operator: "Trees",
-                attribute: "a mode that compares nothing".to_owned(),
-                fix: "compile it for another mode",
+                attribute: "a mode without comparisons".to_owned(),
+                fix: "compile for another mode, such as auto",
             });
         }
         let refused = |reason: String| CompileError::Calibration {
             reason,
-            fix: "pass samples like those that the model will see".to_owned(),
+            fix: "pass samples like those that clients will ask about".to_owned(),
         };
         if calibration.is_empty() || !calibration.len().is_multiple_of(self.forest.inputs) {
             let (found, each) = (calibration.len(), self.forest.inputs);
             return Err(refused(format!(
-                "{found} values are not a whole number of samples of {each} values"
+                "found {found} values; expected a multiple of {each}, the values of a sample"
             )));
         }
         let built = Builder::new(self, options)?.build()?;
@@ -168,8 +168,8 @@ fn among_others(nodes: &[Node]) -> CompileError {
     CompileError::UnsupportedOp {
         node: other.map_or_else(String::new, |node| node.name.clone()),
         operator: other.map_or("an operator", |node| node.op.name()),
-        attribute: "trees beside it".to_owned(),
-        fix: "compile the ensemble of trees by itself",
+        attribute: "trees in the same network".to_owned(),
+        fix: "compile the ensemble of trees alone",
     }
 }
 

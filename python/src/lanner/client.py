@@ -28,6 +28,7 @@ from lanner.manifest import Manifest
 from lanner.named import Given
 from lanner.prediction import Phase, Prediction, SentMessage, phases_of
 from lanner.progress import SetUpWatch, StepProgress
+from lanner.state import state_path
 from lanner.trust import Trust, parse_address
 
 T = TypeVar("T")
@@ -111,14 +112,14 @@ class ClientKeywords(TypedDict, total=False):
 
 
 class Client(OfProcess):
-    """A session with a server: connects, shakes hands and does the set-up when made; close it when done.
+    """A session with a server. Making one connects, shakes hands and does the set-up; close it when done.
 
-    Where the connection ends under a prediction, as when a server stops, the same is asked once more in a new session
-    with the same model, which a balancer may open with another server. It has new randomness, so that asking twice
-    tells nothing more.
+    If the connection ends during a prediction, for example because the server stops, the client asks once more in a new
+    session with the same model, which a balancer may open with another server. The new session has new randomness, so
+    asking twice reveals nothing more.
 
-    It belongs to the process that made it. In a copy that a fork makes of that process every call is a `MisuseError`,
-    and nothing is sent: open another client there.
+    A client belongs to the process that made it. In a copy that a fork makes of that process, every call raises a
+    `MisuseError` and sends nothing: open another client there.
 
     Args:
         address: ``HOST[:PORT]``.
@@ -134,11 +135,12 @@ class Client(OfProcess):
             this machine.
         timeout: Seconds without a byte from the server after which to give up.
         max_memory: Bytes that either party may hold for a session with one prediction, as a number or as ``"12GB"``; 8
-            GiB where it is not given. A model that takes more is refused before any work is done for it.
+            GiB where it is not given. The client refuses a model that needs more, before any work for it.
         max_seconds: Seconds that both parties together may compute on one core, very roughly; 1800 where it is not
             given.
-        state_dir: Where pairings and material are kept for later sessions, and found again; see `lanner.state`.
-            Without it nothing is kept.
+        state_dir: Where pairings and material are kept for later sessions, and found again. Without it the directory
+            of the commands is used, so that a client finds what ``lanner prepare`` made; see `lanner.state`. In a
+            process that a fork made while its parent used that directory, such a client keeps and finds nothing.
         keys: A file that `lanner.keygen` wrote: the session's keys, of which a server is sent its part once. Without it
             each session makes its own, and sends them.
         embeddings: The file of tables that ``lanner export`` wrote beside the public half, for a model whose owner
@@ -149,7 +151,7 @@ class Client(OfProcess):
 
     Attributes:
         address: The server's, ``HOST:PORT``.
-        manifest: What the server told of the model: input, output, mode and limits; named as it was asked for.
+        manifest: The model's public half, as the server sent it: input, output, mode and limits; under the asked name.
         sessions: How many sessions there were: one, and one more for each that ended under a prediction.
 
     Raises:
@@ -198,7 +200,8 @@ class Client(OfProcess):
             "proxy": proxy,
             "timeout": timeout,
             "limits": limits_document(max_memory, max_seconds),
-            "state_dir": _text(state_dir),
+            "state_dir": _state(state_dir),
+            "leave_inherited": state_dir is None,
             "keys": _text(keys),
         }
         self._native: _native.NativeClient | None = None
@@ -227,7 +230,7 @@ class Client(OfProcess):
         self.sessions += 1
 
     def prepare(self, count: int) -> None:
-        """Do the offline phase of `count` predictions now, so that they take the online phase alone.
+        """Do the offline phase of `count` predictions now, so that only their online phase is left.
 
         Raises:
             MisuseError: If `count` is not positive.
@@ -243,11 +246,11 @@ class Client(OfProcess):
     def keep(self, count: int) -> dict[str, Phase]:
         """Do the offline phase of `count` predictions now, for this session or any later one.
 
-        Both parties keep the material on disk until it is used, once; it takes neither set-up nor offline phase then.
-        What making it took is returned, by phase; the set-up is the session's.
+        Both parties keep the material on disk until a prediction uses it, once, which then needs neither set-up nor
+        offline phase. Returns the cost of making it, by phase; the set-up is the session's.
 
         Raises:
-            MisuseError: If `count` is not positive, the client has no `state_dir`, or it does not fit there.
+            MisuseError: If `count` is not positive, or the material does not fit into the state directory.
             PeerError: If the server keeps no material, or has no room for more.
             TransportError: If the connection fails. What was kept before stays.
         """
@@ -290,9 +293,8 @@ class Client(OfProcess):
 
         Args:
             x: Shape `manifest.input.shape`, or (1, *shape); of several inputs arrays by name; a text, where the model
-                reads texts. Of a table whose columns
-                have names also a data frame, or columns by name, ``{"age": 41}``; a `TableWarning` tells which numbers
-                count as the ends of their columns.
+                reads texts. If columns have names, also a data frame, or columns by name, ``{"age": 41}``. A
+                `TableWarning` says which numbers count as the ends of their columns.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the accepted range; nothing
@@ -304,14 +306,14 @@ class Client(OfProcess):
         batch = batch_of(x, self.manifest.input)
         if len(batch) != 1:
             raise InputError(
-                f"there are {len(batch)} samples", where="input", fix="call predict_batch, which takes several"
+                f"there are {len(batch)} samples", where="input", fix="call predict_batch, which accepts several"
             )
         return self.predict_batch(batch)[0]
 
     def predict_batch(self, x: Given) -> list[Prediction]:
-        """Predict samples in private, as `predict_each` does, and give all of them in the end.
+        """Predict samples in private, as `predict_each` does, and return all predictions at the end.
 
-        Where a request fails, what those before it gave is lost.
+        If a request fails, the predictions before it are lost.
 
         Args:
             x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`; of texts a list.
@@ -324,11 +326,11 @@ class Client(OfProcess):
         return list(self.predict_each(x))
 
     def predict_each(self, x: Given) -> Iterator[Prediction]:
-        """Predict samples in private and give each prediction as soon as it is made.
+        """Predict samples in private and yield each prediction as soon as it is there.
 
-        Each request has as many samples as the model's owner compiled it for, which is often one; what it costs is
-        divided among them. Requests that take less than some seconds run several at once, while material for the next
-        ones is made: their seconds overlap. Predictions are given when those that run together are made.
+        Each request has as many samples as the model's owner compiled it for, often one; its cost is divided among
+        them. Several short requests run at once while the client makes material for the next ones, so their seconds
+        overlap. Predictions that run together are yielded together.
 
         Args:
             x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`; of texts a list.
@@ -407,6 +409,16 @@ class Client(OfProcess):
         # A child that leaves the block leaves its parent's session as it is.
         if not self._is_inherited():
             self.close()
+
+
+def _state(given: str | Path | None) -> str | None:
+    """The state directory; none where nothing is given and this user has no home."""
+    try:
+        return str(state_path(given))
+    except RuntimeError:
+        if given is not None:
+            raise
+        return None
 
 
 def _text(path: str | Path | None) -> str | None:

@@ -7,7 +7,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from lanner.errors import LannerError
+from lanner.errors import LannerError, ModelError
 
 
 def check_file(path: str | Path, error: type[LannerError]) -> None:
@@ -28,6 +28,29 @@ def check_file(path: str | Path, error: type[LannerError]) -> None:
     if is_there:
         raise error(f"{_NO_FILE}, and a file is needed", where=str(path), fix="name a file")
     raise error("no such file", where=str(path), fix="check the path")
+
+
+def check_exported(path: Path) -> None:
+    """Check that a model's file is not one of a library that trains models, by its suffix.
+
+    Raises:
+        ModelError: If it is; it says how to get a model out of it.
+    """
+    fix = _EXPORTS.get(path.suffix.lower())
+    if fix is not None:
+        raise ModelError(f"lanner reads no {path.suffix} files, only ONNX", where=str(path), fix=fix)
+
+
+_FROM_ESTIMATOR = (
+    "load it and call lanner.compile(estimator, calibration=X) in Python, or export it with skl2onnx.to_onnx"
+)
+_FROM_MODULE = "load it and call lanner.compile(module, calibration=x) in Python, or export it with torch.onnx.export"
+
+#: What to do about files of libraries that are not ONNX.
+_EXPORTS = {
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), _FROM_ESTIMATOR),
+    **dict.fromkeys((".pt", ".pth", ".safetensors"), _FROM_MODULE),
+}
 
 
 def check_target(path: str | Path, error: type[LannerError]) -> None:

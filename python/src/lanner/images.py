@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -171,6 +172,16 @@ class ImageDescription:
         return (*self.size, self.channels)
 
 
+#: What a picture that is being decoded is called in what people read.
+_decoding: ContextVar[str | None] = ContextVar("decoding", default=None)
+
+
+def noted(message: str) -> str | None:
+    """What Pillow warns of while a picture is decoded, as a sentence with the picture's name; None at other times."""
+    where = _decoding.get()
+    return None if where is None else f"{where}: the picture may be damaged, and was used as it is ({message})"
+
+
 def open_image(path: Path) -> Image.Image:
     """Decode the first frame of a PNG or JPEG file, upright.
 
@@ -181,7 +192,8 @@ def open_image(path: Path) -> Image.Image:
 
 
 def decode_image(source: Path | BinaryIO, where: str = "picture") -> Image.Image:
-    """As `open_image`, of a file or of bytes in memory; `where` is named in errors."""
+    """As `open_image`, of a file or of bytes in memory; `where` is named in errors, and in notes by `noted`."""
+    decoding = _decoding.set(where)
     try:
         with Image.open(source, formats=("PNG", "JPEG")) as image:
             if image.width * image.height > MAX_PIXELS:
@@ -200,6 +212,8 @@ def decode_image(source: Path | BinaryIO, where: str = "picture") -> Image.Image
         raise InputError(
             f"this cannot be read as a PNG or JPEG picture ({why(error)})", where=where, fix="give a whole file"
         ) from None
+    finally:
+        _decoding.reset(decoding)
 
 
 def _too_large(where: str) -> InputError:

@@ -24,9 +24,9 @@ from lanner.errors import InputError
 from lanner.files import check_file, why
 from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
-from lanner.named import Given, NamedInput, encode_inputs, only_table, parts_of, tables_of
+from lanner.named import Given, encode_inputs, only_table, parts_of, tables_of
 from lanner.rows import HEADER_FIXES, NoNumbersError, TextError, read_rows
-from lanner.tables import Notes, read_csv, read_objects
+from lanner.tables import Columns, Notes, read_csv, read_objects
 from lanner.texts import LINES, read_lines, texts_of
 from lanner.wording import counted
 
@@ -68,6 +68,29 @@ class Source:
     def is_picture(self) -> bool:
         """Whether the file is a picture."""
         return self.path.suffix.lower() in PICTURES
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An input whose columns are known, so that a header, a data frame or an object may name them.
+
+    Attributes:
+        name: The input.
+        columns: The columns.
+        shape: The shape of a row.
+    """
+
+    name: str
+    columns: Columns
+    shape: tuple[int, ...]
+
+
+def table_of(entry: InputDescription) -> Table | None:
+    """The table that is a model's only input; None where there is none, or nothing is known of its columns."""
+    if entry.columns:
+        return Table(entry.name, entry.columns, entry.shape)
+    table = only_table(entry.named)
+    return None if table is None else Table(table.name, table.columns or (), table.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +177,7 @@ def stack_sources(
     return np.concatenate(batches)
 
 
-def stack_tables(sources: Sequence[Source], table: NamedInput) -> NDArray[np.float32]:
+def stack_tables(sources: Sequence[Source], table: Table) -> NDArray[np.float32]:
     """Files as rows of a table, shape (n, columns), whose numbers are as the files have them.
 
     Raises:
@@ -247,19 +270,19 @@ def batch_of(given: Given, entry: InputDescription, where: str = "input") -> NDA
     notes = Notes()
     if entry.text is not None and (texts := texts_of(given)) is not None:
         return as_batch(entry.text.arrays(texts, where), entry, where)
-    batch = as_batch(arrays_of(given, entry.named, where, notes), entry, where, notes.beyond)
+    batch = as_batch(arrays_of(given, entry, where, notes), entry, where, notes.beyond)
     notes.warn(stacklevel=3)
     return batch
 
 
-def arrays_of(given: Given, named: Sequence[NamedInput], where: str = "input", notes: Notes | None = None) -> Arrays:
+def arrays_of(given: Given, entry: InputDescription, where: str = "input", notes: Notes | None = None) -> Arrays:
     """What a user gives as an array, or arrays by name; of a table what `batch_of` takes.
 
     Raises:
         InputError: As `to_float32`, or as `lanner.tables.read_objects`.
     """
-    table = only_table(named)
-    rows = None if table is None else read_objects(given, table.columns or (), table.name, where, notes)
+    table = table_of(entry)
+    rows = None if table is None else read_objects(given, table.columns, table.name, where, notes)
     if rows is not None:
         return to_float32(rows, where, missing=True)
     if isinstance(given, Mapping):
@@ -434,7 +457,7 @@ def _parsed(text: str, where: str) -> Any:  # noqa: ANN401 - whatever is there
 
 def read_table(
     text: str,
-    table: NamedInput,
+    table: Table,
     where: str,
     *,
     as_json: bool,
@@ -457,7 +480,7 @@ def read_table(
         InputError: If it does not fit the columns; row and column are named.
         csv.Error: If it is no CSV.
     """
-    columns = table.columns or ()
+    columns = table.columns
     if not as_json:
         rows = read_csv(io.StringIO(text, newline=""), columns, where, header, fixes, notes)
         return to_float32(rows, where, missing=True)
@@ -555,7 +578,7 @@ def _batch_of(
 ) -> NDArray[np.float32]:
     """The samples of a source; `notes` are told which of `several` files they are of."""
     where = str(source.path)
-    if (table := only_table(entry.named)) is not None and source.text is not None:
+    if (table := table_of(entry)) is not None and source.text is not None:
         beyond = notes.beyond.of(source.path.name if several else "")
         return as_batch(_table_of(source, table, notes), entry, where, beyond)
     if source.is_picture:
@@ -587,7 +610,7 @@ def _values_of(source: Source) -> Arrays:
 _UNNAMED = (f"pass --columns with its names (in Python columns=), or {HEADER_FIXES[0]}", HEADER_FIXES[1])
 
 
-def _table_of(source: Source, table: NamedInput, notes: Notes, fixes: tuple[str, str] = HEADER_FIXES) -> Arrays:
+def _table_of(source: Source, table: Table, notes: Notes, fixes: tuple[str, str] = HEADER_FIXES) -> Arrays:
     """The rows of a table's file, or its arrays by name."""
     if source.text is None:
         return _values_of(source)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner import _native
+from lanner.columns import StatedColumn
 from lanner.errors import MisuseError, ModelError, native_errors
 from lanner.features import Features
 from lanner.files import check_file, why
@@ -39,6 +40,7 @@ class InputDescription:
         native: Rounds values as a prediction does; None where nothing is known but the shape.
         named: The file's inputs, of which a sample is made; empty where it has one, of numbers, that is the sample.
         text: How a text becomes these inputs, or None.
+        columns: The names of a row's numbers, where its owner gives them and no tree reads them.
     """
 
     name: str
@@ -50,6 +52,7 @@ class InputDescription:
     native: _native.NativeInput | None = field(default=None, compare=False, repr=False)
     named: tuple[NamedInput, ...] = ()
     text: TextDescription | None = None
+    columns: tuple[StatedColumn, ...] = ()
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], named: tuple[NamedInput, ...] = ()) -> InputDescription:
@@ -99,6 +102,8 @@ class Manifest:
         batch: How many samples a request holds.
         document: The whole document.
         outputs: The file's outputs, of which a value is made; empty where it has one.
+        title: What its owner calls it before people, or None.
+        note: What its owner lets people know of the results, or None.
     """
 
     name: str
@@ -111,6 +116,8 @@ class Manifest:
     batch: int
     document: Mapping[str, Any]
     outputs: tuple[NamedOutput, ...] = ()
+    title: str | None = None
+    note: str | None = None
 
     @classmethod
     def parse(cls, text: str, where: str = "manifest") -> Manifest:
@@ -136,7 +143,12 @@ class Manifest:
                 batch=_samples(document["plan"].get("samples", 1)),
                 document=document,
                 outputs=tuple(map(NamedOutput.from_document, document.get("outputs") or ())),
+                title=_text_of(document.get("title")),
+                note=_text_of(document.get("note")),
             )
+            if (columns := document.get("columns")) is not None:
+                stated = tuple(StatedColumn(str(name)) for name in columns)
+                manifest = replace(manifest, input=replace(manifest.input, columns=stated))
             if (text := document.get("text")) is not None:
                 described = TextDescription.from_document(text)
                 manifest = replace(manifest, input=replace(manifest.input, text=described))
@@ -242,6 +254,10 @@ class Manifest:
         return self.classes[label]
 
 
+def _text_of(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
 def _samples(value: object) -> int:
     """How many samples a request holds.
 
@@ -259,16 +275,19 @@ def _check_version(text: str, where: str) -> None:
         document = json.loads(text)
     except (RecursionError, ValueError):
         return
-    found = document.get("format_version") if isinstance(document, dict) else None
-    ours = json.loads(_native.doctor())["format_version"]
-    if isinstance(document, dict) and (document.get("inputs") or document.get("outputs")):
-        # Builds before those that know inputs and outputs by name refuse such files.
-        ours += 1
-    if isinstance(document, dict) and document.get("text"):
+    if not isinstance(document, dict):
+        return
+    found, ours = document.get("format_version"), json.loads(_native.doctor())["format_version"]
+    # Builds before those that know such members refuse files with them.
+    if any(document.get(name) is not None for name in ("title", "note", "columns")):
+        ours += 3
+    elif document.get("text"):
+        ours += 2
+    elif document.get("inputs") or document.get("outputs"):
         ours += 1
     if found is not None and found != ours:
         raise ModelError(
-            f"the public half has format version {found}, this build reads {ours}",
+            f"the public half has format version {found}; this build reads {ours}",
             where=where,
             fix="have the model compiled and exported again with this version",
         )

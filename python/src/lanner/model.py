@@ -37,7 +37,7 @@ from lanner.option import takes
 from lanner.options import OPTIONS, CompileKeywords, CompileOptions
 from lanner.precision import PrecisionWarning, Reached
 from lanner.reference import OnnxReference, measure, reference_of
-from lanner.stated_columns import read_columns
+from lanner.stated_columns import check_stated, read_columns
 from lanner.tables import Notes, read_objects, stated_by
 from lanner.texts import TextDescription, describe_texts, texts_of
 
@@ -229,8 +229,8 @@ class Model:
         """As `predict_integers`, and for each sample where its values were beyond what the network has room for.
 
         That is, by the layer's name, how many values saturated or left their ring: where there are any, the result may
-        be another than the model's. A prediction tells its client nothing of it, since whether a hidden value saturates
-        says something of it and of the weights, or one bit where the model is compiled with ``reveal_saturation``.
+        be another than the model's. A client of a server does not learn it, since whether a hidden value saturates
+        says something of it and of the weights; it learns one bit if the model is compiled with ``reveal_saturation``.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
@@ -290,7 +290,7 @@ class Model:
         server: Machine = LIKE_THE_TABLES,
         kernel_times: str | Path | KernelTimes | None = None,
     ) -> Estimate:
-        """What a session with one prediction takes over a network, before a run; see `lanner.estimate`.
+        """The cost of a session with one prediction over a network, before a run; see `lanner.estimate`.
 
         Args:
             link: ``loopback``, ``lan``, ``wan``, the path of a TOML file, or a `Network`.
@@ -366,7 +366,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         imported = _import(model, given, options.get("output"), measured)
     if description is not None:
         description.check_shape(imported.input_shape)
-    document = chosen.document(imported.policy.output, imported.classes, imported.named, imported.outputs)
+    columns = _columns_of(imported, frame)
+    document = chosen.document(imported.policy.output, imported.classes, imported.named, imported.outputs, columns)
     check_ranges(options, imported.named)
     _check_graph(imported, chosen.name, document)
     tracer = options.get("tracer")
@@ -415,7 +416,7 @@ def load(
 
     Raises:
         ModelError: If the file cannot be read, is damaged, has another format version (both are named), or a prediction
-            takes more than the limits, or if its commitment is another.
+            needs more than the limits, or if its commitment is another.
         MisuseError: If a limit or the commitment is not one.
     """
     if commitment is not None and not _COMMITMENT.fullmatch(commitment):
@@ -620,6 +621,15 @@ def _check_stated(stated: tuple[float, float] | None, named: Sequence[NamedInput
     else:
         return
     raise MisuseError(what, where="--input-range", fix=fix)
+
+
+def _columns_of(imported: ImportedModel, frame: Frame) -> list[str]:
+    """The names of a row's numbers, where no tree reads them; none where a data frame has categories."""
+    columns = frame.columns
+    is_row = not imported.named and imported.input_shape == (len(columns),)
+    if not is_row or any(column.categories is not None for column in columns):
+        return []
+    return [column.name for column in check_stated(columns, "--columns" if frame.needs_table else "calibration")]
 
 
 def input_of(imported: ImportedModel) -> InputDescription:

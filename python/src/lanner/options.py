@@ -66,16 +66,16 @@ def read_range(text: str) -> tuple[float, float]:
 
 
 class CompileKeywords(TypedDict, total=False):
-    """The options of `lanner.compile`, each with its type and what is said of it where."""
+    """The options of `lanner.compile`, each with its type and its descriptions."""
 
     mode: Annotated[
         str,
         Option(
             "One of gazelle, falcon, cheetah, tabula, spectral, hardened, auto. In ``auto`` the planner compares "
-            "all of them but ``hardened``, and mixtures in which each layer follows another, by what a prediction "
-            "takes over `network`, and takes the best for `optimize`; results are exact. Mode ``spectral`` takes "
-            "networks of sums and products alone, such as those with squares for activations. Mode ``hardened`` is "
-            "for clients that may send whatever they like, and takes chains of layers.",
+            "the cost of a prediction over `network` in all modes but ``hardened``, and in mixtures that choose a "
+            "mode for each layer. It chooses the best for `optimize`; results are exact. Mode ``spectral`` accepts "
+            "networks of sums and products only, such as those with squares as activations. Mode ``hardened`` "
+            "protects the weights from clients that cheat, and accepts chains of layers.",
             default="auto",
             flag=Flag(
                 "the protocols (default: auto, which chooses the best protocol for each layer)",
@@ -86,9 +86,9 @@ class CompileKeywords(TypedDict, total=False):
     rounding: Annotated[
         str | None,
         Option(
-            "exact, which is the default, or faithful for mode ``cheetah``, or stochastic for mode ``tabula``; either "
-            "takes fewer bytes, goes with output ``label`` alone, and tells a client that repeats a query more than "
-            "its label; see SECURITY.md.",
+            "exact, which is the default, or faithful for mode ``cheetah``, or stochastic for mode ``tabula``. The "
+            "last two send fewer bytes, require output ``label``, and reveal more than the label to a client that "
+            "repeats a query; see SECURITY.md.",
             flag=Flag(
                 "how values are rescaled (default: exact). faithful (mode cheetah) and stochastic (mode tabula) send"
                 " fewer bytes, require --output label, and reveal more of the weights to a client that repeats a "
@@ -154,11 +154,12 @@ class CompileKeywords(TypedDict, total=False):
     columns: Annotated[
         str | Path | Sequence[str | Mapping[str, object]] | None,
         Option(
-            'The columns of the table that a model of trees reads, in its order: names, ``"age,sex"`` or a list, '
+            'The columns of the table that a model reads, in its order: names, ``"age,sex"`` or a list, '
             'objects ``{"name": "sex", "missing": True, "categories": ["no", "yes"]}``, or the path of a ``.csv`` file '
             "with a header or of a ``.json`` file with such a list. Clients may give columns by name, in any order, a "
             "missing number where `missing` is set or a sample lacks one, and of `categories` the words for 0, 1, "
-            "and so on. A pandas DataFrame as `calibration` gives its names by itself. Clients learn all of it.",
+            "and so on; both go with trees alone. A pandas DataFrame as `calibration` gives its names by itself. "
+            "Clients learn all of it.",
             flag=Flag(
                 "names of a table's columns, in the order of the input: a,b,c, a .csv file with a header, or a .json"
                 " list that also says which columns may be missing and what their numbers mean; clients learn them",
@@ -185,7 +186,7 @@ class CompileKeywords(TypedDict, total=False):
         Option(
             "How many decimal digits ``probability`` reveals, 1 to 6, or 2 without it. The probability is that of a "
             "softmax after the logits, whether the model ends in one or not. A ``value`` that a layer or a product "
-            "makes is rounded to so many, inside the protocol; without it, it is told as it is.",
+            "makes is rounded to so many, inside the protocol; without it, the client gets it unrounded.",
             flag=Flag(
                 "decimal digits of a probability, 1 to 6 (default: 2), or of a value (default: all)",
                 metavar="L",
@@ -243,10 +244,10 @@ class CompileKeywords(TypedDict, total=False):
     precision: Annotated[
         str | int | None,
         Option(
-            "What scores may be off by on the calibration samples, as a percentage of the range of their sample's "
-            'scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it '
-            "is not given, it is 0.5%, or 20% for ``logits`` of mode ``spectral``, where all bits are used that the "
-            "cheapest plaintext moduli have room for. ``model.precision`` tells what is reached.",
+            "The largest error of a score on the calibration samples, as a percentage of the range of its sample's "
+            'scores (``"0.5%"``); the compiler chooses the fewest bits that reach it. Or bits of all activations (12). '
+            "The default is 0.5%, or 20% for ``logits`` of mode ``spectral``, where the compiler uses all bits that "
+            "the cheapest plaintext moduli have room for. ``model.precision`` has what is reached.",
             flag=Flag(
                 "largest error of a score on the calibration samples, as a percentage of the scores' range, or the "
                 f"bits of all activations, as in --precision 12 (default: {DEFAULT}%; for logits in mode spectral "
@@ -258,10 +259,10 @@ class CompileKeywords(TypedDict, total=False):
     kept_bits: Annotated[
         int | None,
         Option(
-            "For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16, its sign and room for "
-            "twice the calibrated range among them: preparation takes about half as long with each bit less. Inputs "
-            "and weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner "
-            "evaluate --bits` tells what accuracy is left.",
+            "For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16, including its sign and "
+            "room for twice the calibrated range. Each bit less halves the preparation, about. Inputs and weights then "
+            "have as many bits, and 8 at least, unless `precision` is given, too. `lanner evaluate --bits` measures "
+            "the accuracy that is left.",
             flag=Flag(
                 f"mode tabula: bits of a value that each lookup keeps, {KEPT_BITS[0]} to {KEPT_BITS[1]}; each bit "
                 "less halves the preparation, and `lanner evaluate --bits` measures the accuracy (default: as "
@@ -295,10 +296,9 @@ class CompileKeywords(TypedDict, total=False):
     proved_ranges: Annotated[
         bool,
         Option(
-            "Let no accepted input take a value out of its ring: every result is right or saturated, and a network for "
-            "which no rings prove that is refused. Modes ``gazelle``, ``falcon`` and ``tabula`` do so as far as rings "
-            "have room; in modes ``cheetah`` and ``auto`` it takes larger rings and upper bounds, and a prediction "
-            "more bytes.",
+            "Prove that no accepted input overflows a ring, so that every result is right or saturated, or refuse the "
+            "network. Modes ``gazelle``, ``falcon`` and ``tabula`` do so by themselves as far as rings have room. "
+            "Modes ``cheetah`` and ``auto`` then use larger rings and upper bounds, and send more bytes.",
             default=False,
             flag=Flag(
                 "prove that no accepted input overflows a ring, or reject the model; results are then right or "
@@ -324,8 +324,8 @@ class CompileKeywords(TypedDict, total=False):
         int,
         Option(
             "For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds, packed "
-            "into the same ciphertexts: a power of two. Places that a request leaves empty hold zeros, and take as "
-            "long.",
+            "into the same ciphertexts: a power of two. Places that a request leaves empty hold zeros, and cost as "
+            "much.",
             default=1,
             flag=Flag(
                 "samples in one request, packed into the same ciphertexts; a power of two; modes gazelle, cheetah, "
@@ -391,12 +391,34 @@ class CompileKeywords(TypedDict, total=False):
             written=list,
         ),
     ]
+    title: Annotated[
+        str | None,
+        Option(
+            'What the model is called before people, 1 to 80 characters: ``"Chest X-ray"``. ``lanner inspect``, the '
+            "results of ``lanner predict`` and the pages show it. Clients learn it.",
+            flag=Flag(
+                "a title of 1 to 80 characters that clients see beside results, as in --title 'Chest X-ray'",
+                metavar="TEXT",
+            ),
+        ),
+    ]
+    note: Annotated[
+        str | None,
+        Option(
+            "What people should know of the results, 1 to 500 characters on one line, such as their unit, or ``not for "
+            "clinical use``. It is shown where `title` is. Clients learn it.",
+            flag=Flag(
+                "a note of 1 to 500 characters that clients see beside results, as in --note 'Not for clinical use'",
+                metavar="TEXT",
+            ),
+        ),
+    ]
     max_memory: Annotated[
         str | int | None,
         Option(
             "Bytes that either party may hold for a session with one prediction, the server's model included, as a "
-            'number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have '
-            "limits of their own.",
+            'number or as ``"12GB"``; 8 GiB where it is not given. The compiler refuses what needs more. Clients and '
+            "`load` have limits of their own.",
             flag=Flag(
                 "memory that either party may use for a prediction, the server's model included, as in 12GB "
                 f"(default: {DEFAULT_MEMORY})",
@@ -542,6 +564,7 @@ class CompileOptions:
         named: Sequence[str] | None = None,
         inputs: Sequence[NamedInput] = (),
         outputs: Sequence[NamedOutput] = (),
+        columns: Sequence[str] = (),
     ) -> str:
         """The options as the JSON text that the native compiler takes; what was not given is left to it.
 
@@ -550,6 +573,7 @@ class CompileOptions:
             named: The names that the network's file gives its classes.
             inputs: The file's inputs, where the network's is made of them.
             outputs: The file's outputs, where the network's is made of them.
+            columns: The names of a row's numbers, where no tree reads them.
         """
         document = document_of(OPTIONS, self.chosen)
         document |= {} if output is None else {"output": output}
@@ -558,6 +582,7 @@ class CompileOptions:
         if (ends := range_of(inputs)) is not None:
             document["input_range"] = _range(ends)
         document |= {"outputs": [each.document() for each in outputs]} if outputs else {}
+        document |= {"columns": list(columns)} if columns else {}
         return json.dumps(document)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from html import escape
 from typing import Any
 
@@ -97,8 +98,10 @@ class Prediction:
         label: The class index, where the policy reveals a label; of one logit 1 where it is above 0.
         class_name: The label's name, where the model names its classes.
         labels: The indices of the labels that hold, where labels do not exclude each other.
-        class_names: Their names, where the model names its classes.
+        class_names: Where the model names its classes, the names of `labels`, of `top`, or of the classes whose scores
+            `logits` lists, in that order.
         probability: The label's probability, where the policy reveals it.
+        digits: The decimal digits that the probability is rounded to; None where there is none.
         top: The best classes' indices, the best first, where the policy reveals them.
         logits: The network's outputs as real numbers, where the policy reveals them.
         values: The estimated quantities, of a model whose output is ``value``; of a model with several outputs those of
@@ -106,7 +109,7 @@ class Prediction:
         saturated: Whether any activation reached an upper bound of the compiler's own, where the model's owner compiled
             it with ``reveal_saturation``: where none did, no bound changed the result. Of `lanner.run`, and of the
             command, how many values were beyond what the network has room for, by layer, which only whoever has model
-            and input may know. Else None: a server that told its client would tell something of hidden values.
+            and input may know. Else None: for a client it would reveal something of hidden values.
         shape: The shape of a map, such as (classes, height, width), whose elements `logits` or `values` lists in
             row-major order; of several outputs the shape of each by its name; None of what is no map.
         integers: Logits or values as the integers of the fixed-point reference, where the policy reveals them; no part
@@ -134,6 +137,7 @@ class Prediction:
     integers: list[int] | None = None
     shape: list[int] | dict[str, list[int]] | None = None
     saturated: dict[str, int] | bool | None = None
+    digits: int | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Prediction:
@@ -156,10 +160,12 @@ class Prediction:
             integers=document.get("integers"),
             shape=document.get("shape"),
             saturated=document.get("saturated"),
+            digits=document.get("digits"),
         )
 
     def __repr__(self) -> str:
-        return f"Prediction({', '.join(f'{name}={value!r}' for name, value in self._result())}; {self._cost()})"
+        told = (f"{name}={value if isinstance(value, Decimal) else repr(value)}" for name, value in self._result())
+        return f"Prediction({', '.join(told)}; {self._cost()})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the result as a table, and what it cost."""
@@ -170,9 +176,9 @@ class Prediction:
 
     def _result(self) -> list[tuple[str, object]]:
         """What the policy reveals, by name; long lists cut short."""
-        names = ("label", "class_name", "labels", "class_names", "probability", "top", "logits", "values", "saturated")
-        found = ((name, getattr(self, name)) for name in names)
-        return [(name, _shortened(value)) for name, value in found if value is not None]
+        names = ("label", "class_name", "labels", "top", "class_names", "probability", "logits", "values", "saturated")
+        found = {name: getattr(self, name) for name in names} | {"probability": self.rounded_probability}
+        return [(name, _shortened(found[name])) for name in names if found[name] is not None]
 
     def _cost(self) -> str:
         """Time and traffic online, and in all."""
@@ -188,6 +194,12 @@ class Prediction:
         return {name: fields[name] for name in _DOCUMENT_ORDER}
 
     @property
+    def rounded_probability(self) -> Decimal | None:
+        """The probability with all its `digits`, so that 1 reads as the rounded number that it is."""
+        digits = 2 if self.digits is None else self.digits
+        return None if self.probability is None else Decimal(f"{self.probability:.{digits}f}")
+
+    @property
     def reals(self) -> list[float] | None:
         """Values or logits, whichever are revealed, of several outputs one after another."""
         if isinstance(self.values, dict):
@@ -201,7 +213,7 @@ class Prediction:
     def of_map(self, shape: Sequence[int]) -> Prediction:
         """The same prediction of a model whose output is a map of this shape: its logits tell no single label."""
         if self.logits is not None:
-            return replace(self, label=None, class_name=None, shape=list(shape))
+            return replace(self, label=None, class_name=None, class_names=None, shape=list(shape))
         return self if self.values is None else replace(self, shape=list(shape))
 
     def of_outputs(self, outputs: Sequence[NamedOutput]) -> Prediction:
@@ -213,15 +225,16 @@ class Prediction:
 
 
 def _shortened(value: object) -> object:
-    """A value as it is shown in a line: of a long list its first numbers, and how many there are."""
+    """A value as it is shown in a line: of a long list the first numbers or names, and how many there are."""
     if isinstance(value, dict):
         return {name: _shortened(each) for name, each in value.items()}
     if isinstance(value, list) and len(value) > _SHOWN:
-        return f"[{', '.join(f'{each:.4g}' for each in value[:_SHOWN])}, ... {len(value)} numbers]"
+        shown = ", ".join(each if isinstance(each, str) else f"{each:.4g}" for each in value[:_SHOWN])
+        return f"[{shown}, ... {len(value)} {'names' if isinstance(value[0], str) else 'numbers'}]"
     return value
 
 
-#: Numbers of a list that are shown.
+#: Numbers or names of a list that are shown.
 _SHOWN = 6
 
 _DOCUMENT_ORDER = (
@@ -232,6 +245,7 @@ _DOCUMENT_ORDER = (
     "labels",
     "class_names",
     "probability",
+    "digits",
     "top",
     "logits",
     "values",

@@ -24,7 +24,7 @@ from lanner.web.files import is_built, page_files, server_document
 #: Seconds without a byte after which a session is closed in the middle of a request.
 DEFAULT_TIMEOUT = 60.0
 
-#: Sessions at once, beyond which clients are told that the server is busy.
+#: Sessions at once; beyond that clients hear that the server is busy.
 DEFAULT_SESSIONS = 16
 
 
@@ -37,7 +37,7 @@ class Server(OfProcess):
     Args:
         models: A model or the path of its file, several, or models by the names that clients ask for. Files are read
             within the usual limits; `lanner.load` reads larger models.
-        listen: ``HOST:PORT``; port 0 takes a free one.
+        listen: ``HOST:PORT``; port 0 chooses a free one.
         tls_cert: A certificate chain in PEM; without one, a self-signed key is kept in the state directory.
         tls_key: The private key to `tls_cert`.
         client_ca: Authorities whose certificates clients must show. Without it no model of mode ``hardened`` is served.

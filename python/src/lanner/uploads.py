@@ -21,10 +21,10 @@ from lanner.inputs import (
     no_texts,
     read_json,
     read_table,
+    table_of,
     to_float32,
 )
 from lanner.manifest import Manifest
-from lanner.named import only_table
 from lanner.rows import read_rows
 from lanner.tables import Notes
 
@@ -81,7 +81,7 @@ def _batch_of(content: bytes, manifest: Manifest, csv_header: bool, notes: Notes
         raise InputError(f"lanner does not read {kind} files", where="input", fix="convert it to PNG or JPEG")
     if content.startswith((_NUMPY, _ZIP)):
         return as_batch(_arrays(content), entry, beyond=notes.beyond)
-    is_json, table, header = content.lstrip()[:1] in (b"{", b"["), only_table(entry.named), csv_header or None
+    is_json, table, header = content.lstrip()[:1] in (b"{", b"["), table_of(entry), csv_header or None
     if is_json and table is None:
         return as_batch(read_json(content.decode("utf-8-sig", "replace"), "input"), entry)
     try:

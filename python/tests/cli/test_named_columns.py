@@ -123,7 +123,7 @@ def test_columns_that_do_not_fit_the_model_exit_2(folder: Path, tmp_path: Path) 
     target = tmp_path / "tiny.lanner"
     done = command("compile", tmp_path / "tiny.onnx", "-o", target, "--calibration", table, "--columns", "age")
     assert done.code == 2
-    assert "the model has no table that trees read" in done.document["error"]["what"]
+    assert "the model has no input that is a row of numbers" in done.document["error"]["what"]
 
 
 def test_calibration_with_a_header_needs_the_names_or_goes_without(folder: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from PIL import Image
 
 from helpers.models import make_model, save_model, tiny_classifier, tiny_samples
 from lanner.cli import main
@@ -338,3 +339,25 @@ def test_data_without_labels_exits_6(
     assert error["what"] == "there is no `y` in it but x"
     error = error_of(capsys, ["evaluate", str(tiny_label), "--data", str(calibration)], 6)
     assert error["what"] == "there are no labels in a .npy file"
+
+
+def test_a_damaged_picture_that_is_read_gets_a_note_with_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "typical").mkdir()
+    (tmp_path / "image.toml").write_text("channels = 1\nsize = [8, 8]\n")
+    for name in ("a.jpg", "b.jpg"):
+        # Of its EXIF the beginning alone is there.
+        truncated = b"Exif\0\0II*\0\x08\0\0\0\x02\0\x12\x01"
+        Image.new("L", (8, 8), 40).save(tmp_path / "typical" / name, exif=truncated)
+    save_model(tmp_path / "net.onnx", tiny_classifier())
+    arguments = ["compile", str(tmp_path / "net.onnx"), "-o", str(tmp_path / "net.lanner")]
+    arguments += ["--calibration", str(tmp_path / "typical"), "--image", str(tmp_path / "image.toml")]
+    main(arguments)
+    errors = capsys.readouterr().err
+    assert "UserWarning" not in errors
+    assert "PIL" not in errors
+    for name in ("a.jpg", "b.jpg"):
+        notes = [line for line in errors.splitlines() if line.startswith("note: ") and name in line]
+        assert len(notes) == 1, errors
+        assert "the picture may be damaged, and was used as it is" in notes[0]

@@ -271,14 +271,14 @@ def test_classes_are_called_by_their_names(tab: Tab, tmp_path: Path) -> None:
             MODELS / "mnist_a.onnx", X[:256], input_range=(0, 1), classes=list(NAMES), name=name, **policy
         )
         model.save(tmp_path / f"{name}.lanner")
-    best = [NAMES[index] for index in model.predict_fixed(X[0]).ravel().argsort()[:-4:-1]]
+    best = [f"{NAMES[index]} ({index})" for index in model.predict_fixed(X[0]).ravel().argsort()[:-4:-1]]
     with (
         serving(tmp_path / "state", *(tmp_path / f"{name}.lanner" for name in policies)) as server,
         gateway(tmp_path / "gate", server.address, *server.pin, "--model", "best", "--model", "scores") as gate,
     ):
         told = [told_of_numbers(tab, gate, name) for name in policies]
     assert f"Best classes in order: {', '.join(best)}." in told[0]
-    assert re.findall(r"(\w+): -?[\d.]+", told[1]) == list(NAMES)
+    assert re.findall(r"(\w+) \(\d\): -?[\d.]+", told[1]) == list(NAMES)
 
 
 def told_of_numbers(tab: Tab, gate: Serving, model: str) -> str:

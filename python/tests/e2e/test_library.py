@@ -95,7 +95,7 @@ def test_the_probability_of_one_score_is_its_sigmoid(tmp_path: Path) -> None:
 def test_a_layer_that_no_ring_holds_is_named(tmp_path: Path) -> None:
     bias = np.array([1e15, 0], np.float32)
     path = score_model(tmp_path / "wide.onnx", np.eye(2, 8, dtype=np.float32), bias)
-    with pytest.raises(lanner.LannerError, match=r"scores.*sums reach \d+ but the largest ring allows") as caught:
+    with pytest.raises(lanner.LannerError, match=r"scores.*sums reach \d+ units; the largest ring allows") as caught:
         lanner.compile(path, np.ones((32, 8), np.float32), mode="falcon", output="probability")
     assert caught.value.where == "scores"
 

@@ -145,13 +145,33 @@ def test_the_stock_is_told(tmp_path: Path, tiny_label: Path) -> None:
     assert [(entry["party"], entry["predictions"]) for entry in inspected] == [("server", 2)]
 
 
+def test_a_library_client_finds_what_the_command_prepared(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
+    x = tiny_samples(1)
+    with serving(tmp_path / "server", tiny_label) as server:
+        prepared = lanner("prepare", server.address, *server.pin, "--count", 2)
+        assert prepared.code == 0, prepared.errors
+        trust = {"pin": server.document["fingerprint"]}
+        with library.Client(server.address, **trust) as client:
+            assert client.stock == 2
+            phases = client.predict(x).phases
+            assert (phases["setup"].bytes, phases["offline"].bytes) == (0, 0)
+            client.keep(1)
+        # Each piece is used once, by whichever comes.
+        assert of_stock(predict(server, samples_file)) == [True, True, False]
+        with library.Client(server.address, **trust) as client:
+            assert client.stock == 0
+            assert client.predict(x).phases["offline"].bytes > 0
+        with library.Client(server.address, **trust, state_dir=tmp_path / "other") as client:
+            assert client.stock == 0
+
+
 def test_a_library_client_keeps_where_it_is_told(tmp_path: Path, tiny_label: Path) -> None:
     model, x = library.load(tiny_label), tiny_samples(1)
     with library.Server(model, state_dir=tmp_path / "server") as server:
         with library.Client(server.address, pin=server.fingerprint) as client:
-            with pytest.raises(library.MisuseError):
-                client.keep(1)
+            client.predict(x)
             assert client.stock == 0
+        assert not (tmp_path / "lanner-state").exists()
         with library.Client(server.address, pin=server.fingerprint, state_dir=tmp_path / "client") as client:
             assert client.keep(2)["offline"].bytes_sent > 0
             assert client.stock == 2

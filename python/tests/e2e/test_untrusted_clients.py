@@ -80,7 +80,7 @@ def test_clients_show_certificates_and_one_that_cheated_is_not_served(
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"output": "probability"}, "no circuit"),
+        ({"output": "probability"}, "mode hardened cannot compute"),
         ({"batch": 2}, "one by one"),
         ({"output": "logits", "reveal_saturation": True}, "no more than the result"),
     ],

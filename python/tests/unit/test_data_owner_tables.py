@@ -80,7 +80,7 @@ def test_a_data_frame_for_another_model_is_an_array() -> None:
 def test_columns_need_one_table_and_a_name_each() -> None:
     with pytest.raises(MisuseError, match="2 columns are named, and input x has 3"):
         lanner.compile(tree_model(), samples(), columns=["a", "b"])
-    with pytest.raises(MisuseError, match="the model has no table that trees read"):
+    with pytest.raises(MisuseError, match="the model has no input that is a row of numbers"):
         lanner.compile(tiny_classifier(), tiny_samples(), columns=["a"])
 
 

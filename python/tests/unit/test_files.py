@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,8 @@ def test_reasons_are_no_words_of_python(tmp_path: Path) -> None:
         (tmp_path / "absent").read_text()
     assert why(system.value) == "No such file or directory"
     assert why(ValueError("two\nlines")) == "two lines"
+
+
+def test_a_model_is_saved_and_not_pickled(tiny_label: Path) -> None:
+    with pytest.raises(lanner.MisuseError, match=r"save it with `Model.save`"):
+        pickle.dumps(lanner.load(tiny_label))

@@ -49,6 +49,23 @@ def test_labels_that_hold_are_a_row_of_truths() -> None:
         check_outputs([WantedOutput("labels", 1, binary=False)], model.manifest)
 
 
+@pytest.mark.parametrize(("output", "k"), [("logits", 1), ("top-k", 2)])
+def test_names_go_with_what_is_listed(output: str, k: int) -> None:
+    names = ["ant", "bee", "cat"]
+    found = answered(compiled(3, "Softmax", output=output, k=k, classes=names))
+    assert found["class_names"]["datatype"] == "BYTES"
+    expected = names * len(X) if output == "logits" else [names[index] for index in found["top"]["data"]]
+    assert found["class_names"]["data"] == expected
+    assert "class_names" not in answered(compiled(3, "Softmax", output=output, k=k))
+
+
+def test_names_of_labels_are_there_where_they_hold() -> None:
+    names = ["ant", "bee", "cat", "dog"]
+    found = answered(compiled(4, "Sigmoid", classes=names))
+    holds = zip(found["labels"]["data"], names * len(X), strict=True)
+    assert found["class_names"]["data"] == [name if held else "" for held, name in holds]
+
+
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_values_of_a_regression(outputs: int) -> None:
     model = compiled(outputs, "", output="value")
@@ -57,6 +74,7 @@ def test_values_of_a_regression(outputs: int) -> None:
 
 def test_one_score_ranks_two_classes() -> None:
     model = compiled(1, "Sigmoid", output="logits", classes=["no", "yes"])
+    assert "class_names" not in answered(model)
     texts = answered(model, WantedOutput("logits", 2, binary=False))["logits"]["data"]
     for score, best, other in zip(model.predict_fixed(X).ravel(), texts[::2], texts[1::2], strict=True):
         expected = [f"{score:f}:1:yes", f"{0:f}:0:no"]

@@ -18,6 +18,7 @@ DOCUMENT = {
     "labels": None,
     "class_names": None,
     "probability": None,
+    "digits": None,
     "top": None,
     "logits": None,
     "values": None,
@@ -53,6 +54,22 @@ def test_a_prediction_is_short_in_a_line_and_a_table_in_a_notebook() -> None:
     assert len(text) < 250
     assert "<td>&lt;7&gt;</td>" in html
     assert "<th>probability" not in html
+
+
+@pytest.mark.parametrize(
+    ("probability", "digits", "shown"), [(1.0, 2, "1.00"), (0.5, 1, "0.5"), (0.999, 3, "0.999"), (1.0, None, "1.00")]
+)
+def test_a_probability_has_all_its_digits(probability: float, digits: int | None, shown: str) -> None:
+    prediction = replace(Prediction.from_document(DOCUMENT), probability=probability, digits=digits)
+    assert f"probability={shown};" in repr(prediction)
+    assert f"<td>{shown}</td>" in prediction._repr_html_()
+    assert prediction.document()["probability"] == probability
+
+
+def test_long_lists_of_names_are_cut_short() -> None:
+    names = [f"class {i}" for i in range(1000)]
+    text = repr(replace(Prediction.from_document(DOCUMENT), class_names=names))
+    assert "class_names='[class 0, class 1, class 2, class 3, class 4, class 5, ... 1000 names]'" in text
 
 
 def test_phase_sums_both_directions() -> None:

@@ -24,10 +24,7 @@ pub fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileError> {
     graph.check_version()?;
     graph.check_attributes()?;
     let [input] = graph.inputs.as_slice() else {
-        return Err(wiring(
-            "the inputs",
-            format!("a graph has exactly one input, this one has {}", graph.inputs.len()),
-        ));
+        return Err(wiring("the inputs", format!("expected one input, found {}", graph.inputs.len())));
     };
     let mut shapes = Shapes::new();
     check_size(&input.name, &input.shape)?;
@@ -79,14 +76,14 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
     let (least, most) = node.op.arity();
     if !(least..=most).contains(&node.inputs.len()) {
         let takes = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let reason = format!("{} takes {takes} input(s), got {}", node.op.name(), node.inputs.len());
+        let reason = format!("{} expects {takes} input(s), found {}", node.op.name(), node.inputs.len());
         return Err(wiring(&node.name, reason));
     }
     let mut inputs = Vec::with_capacity(node.inputs.len());
     for name in &node.inputs {
         let shape = shapes
             .get(name)
-            .ok_or_else(|| wiring(&node.name, format!("no value `{name}` comes before it")))?;
+            .ok_or_else(|| wiring(&node.name, format!("its input `{name}` is not computed before it")))?;
         inputs.push(shape.as_slice());
     }
     let x = inputs[0];
@@ -110,7 +107,8 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
             if constant.broadcasts_to(x) {
                 return Ok(x.to_vec());
             }
-            let reason = format!("a constant of shape {:?} does not broadcast to {x:?}", constant.shape());
+            let reason =
+                format!("its constant has shape {:?}, which does not broadcast to {x:?}", constant.shape());
             Err(mismatch(node, reason))
         }
         Op::MaxPool { kernel, strides, pads } | Op::AveragePool { kernel, strides, pads, .. } => {
@@ -121,9 +119,10 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
         Op::Flatten => Ok(vec![x.iter().product()]),
         Op::Reshape { shape } if element_count(shape) == element_count(x) => Ok(shape.clone()),
         Op::Reshape { shape } => Err(mismatch(node, format!("cannot reshape {x:?} to {shape:?}"))),
-        Op::Add | Op::Mul if inputs[1] != x => {
-            Err(mismatch(node, format!("shapes {x:?} and {:?} differ", inputs[1])))
-        }
+        Op::Add | Op::Mul if inputs[1] != x => Err(mismatch(
+            node,
+            format!("its inputs have shapes {x:?} and {:?}, which must be equal", inputs[1]),
+        )),
         Op::MatrixProduct => {
             let matrices = Matrices::of(x, inputs[1]).map_err(|reason| mismatch(node, reason))?;
             Ok(matrices.product_shape())
@@ -166,13 +165,14 @@ fn matmul_shape(
     tensors: &Tensors,
 ) -> Result<Vec<usize>, CompileError> {
     let (&[n], &[rows, columns]) = (x, weight.shape()) else {
-        let reason = format!("needs a vector and a weight of two axes, got {x:?} and {:?}", weight.shape());
+        let reason =
+            format!("expected a vector and a weight of two axes, found {x:?} and {:?}", weight.shape());
         return Err(mismatch(node, reason));
     };
     if n != rows {
         return Err(mismatch(
             node,
-            format!("an input of {n} values does not fit a weight of shape [{rows}, {columns}]"),
+            format!("its input has {n} values, and its weight has shape [{rows}, {columns}]"),
         ));
     }
     if let Some(name) = bias {
@@ -188,8 +188,9 @@ fn pool_shape(node: &Node, x: &[usize], window: &Window) -> Result<Vec<usize>, C
 }
 
 fn image(node: &Node, x: &[usize]) -> Result<[usize; 3], CompileError> {
-    <[usize; 3]>::try_from(x)
-        .map_err(|_| mismatch(node, format!("needs an input of shape [channels, height, width], got {x:?}")))
+    <[usize; 3]>::try_from(x).map_err(|_| {
+        mismatch(node, format!("expected an input of shape [channels, height, width], found {x:?}"))
+    })
 }
 
 fn expect_shape(node: &Node, tensor: &Tensor, expected: &[usize], name: &str) -> Result<(), CompileError> {
@@ -212,7 +213,7 @@ fn check_size(name: &str, shape: &[usize]) -> Result<(), CompileError> {
     if axes_fit && element_count(shape).is_some_and(|count| count <= MAX_ELEMENTS) {
         return Ok(());
     }
-    Err(wiring(name, format!("its shape {shape:?} is empty or too large")))
+    Err(wiring(name, format!("its shape {shape:?} is empty, or too large for lanner")))
 }
 
 fn wiring(node: &str, reason: String) -> CompileError {

@@ -6,6 +6,7 @@ use lanner_network::{Policy, Precision};
 use lanner_plan::{Design, Rings};
 
 use super::CompileOptions;
+use crate::manifest::check_described;
 use crate::modes::{names, roundings};
 use crate::{Error, ErrorKind, Result};
 
@@ -36,6 +37,7 @@ impl CompileOptions {
         let digits = self.digits.filter(|digits| !(1..=MOST_DIGITS).contains(digits));
         refuse(digits.is_some(), || digits_are(digits.unwrap_or_default()))?;
         self.check_range()?;
+        check_described(self.title.as_deref(), self.note.as_deref())?;
         let precision = self.precision.filter(|precision| !is_precision(precision));
         refuse(precision.is_some(), || precision_is(precision.unwrap_or_default()))?;
         self.check_of_one_mode()

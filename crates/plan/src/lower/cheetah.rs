@@ -25,9 +25,9 @@ pub(super) fn check_rounding(policy: Policy, mode: Mode) -> Result<(), PlanError
         return Ok(());
     };
     let reason = format!(
-        "it shows how values were rounded, and under {name} rounding a client that repeats one query can compute weights from that"
+        "it shows how values were rounded; with {name} rounding a client that repeats a query can compute weights from that"
     );
-    let fix = "round exactly, or choose label";
+    let fix = "compile with exact rounding, or with output label";
     Err(PlanError::Policy { policy: policy.name(), reason, fix: fix.to_owned() })
 }
 
@@ -97,6 +97,8 @@ pub(super) fn square(node: &FixedNode) -> Result<Protocol, PlanError> {
 fn bits(node: &FixedNode) -> Result<u32, PlanError> {
     match ring(node.accumulator) {
         Ring::Pow2(bits) => Ok(bits),
-        Ring::Prime(_) => Err(unsupported(node, "it needs a ring modulo a power of two".to_owned())),
+        Ring::Prime(_) => {
+            Err(unsupported(node, "this mode needs a ring modulo a power of two here".to_owned()))
+        }
     }
 }

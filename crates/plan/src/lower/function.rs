@@ -134,7 +134,7 @@ impl<'n> Planner<'n> {
         let Some(made) = made else {
             // A rescale alone may do.
             return if run.last == first {
-                Err(unsupported(node, "its domain is too large for its ring".to_owned()))
+                Err(unsupported(node, "its range of inputs is too large for its ring".to_owned()))
             } else {
                 Ok(false)
             };

@@ -39,7 +39,7 @@ pub(super) fn plan(
         Policy::Probability { .. } => {
             return Err(PlanError::Policy {
                 policy: policy.name(),
-                reason: "mode hardened has no circuit for it".to_owned(),
+                reason: "mode hardened cannot compute it".to_owned(),
                 fix: "choose label, top-k or logits, or another mode".to_owned(),
             });
         }
@@ -51,7 +51,7 @@ pub(super) fn plan(
     let values = input.high.abs_diff(input.low).saturating_add(1);
     if !values.is_power_of_two() || values < 2 {
         let reason = format!(
-            "a client of mode hardened commits bits of its input, so that a power of two of integers must be accepted, and {values} are"
+            "in mode hardened the number of input integers must be a power of two, because clients commit to bits; here it is {values}"
         );
         return Err(unsupported_input(network, &reason));
     }
@@ -133,14 +133,18 @@ fn layers(network: &PublicNetwork, prime: u64) -> Result<Vec<hardened::Layer>, P
     }
     match (layers.last(), nodes.last()) {
         (last, Some(node)) if summed.is_some() || last.is_none_or(|last| last.activation.is_some()) => {
-            Err(unsupported(node, "mode hardened ends with a layer, whose outputs are the scores".to_owned()))
+            Err(unsupported(
+                node,
+                "mode hardened expects the network to end with a convolution or a fully connected layer"
+                    .to_owned(),
+            ))
         }
         _ => Ok(layers),
     }
 }
 
 fn lacks(node: &FixedNode) -> PlanError {
-    unsupported(node, format!("mode hardened has no protocol for {} there", node.op.name()))
+    unsupported(node, format!("mode hardened cannot compute {} at this place", node.op.name()))
 }
 
 /// Checks that weights are as small as checks take them, and that every sum of a network is proved to stay where circuits read it alike, whichever of two representatives a client commits.
@@ -156,18 +160,22 @@ pub fn check_sums(network: &Network, plan: &Plan) -> Result<(), PlanError> {
             let (node, value) = (&nodes[index], &network.values()[index + 1]);
             let weights = network.weights(index).map_or(&[][..], LinearWeights::weight);
             if weights.iter().any(|weight| weight.unsigned_abs() > hardened::MOST_WEIGHT.into()) {
-                let reason = format!("mode hardened takes weights up to {}", hardened::MOST_WEIGHT);
+                let reason = format!(
+                    "a weight is too large; mode hardened accepts integer weights up to {}",
+                    hardened::MOST_WEIGHT
+                );
                 return Err(unsupported(node, reason));
             }
             if value.evidence != Evidence::Proved {
-                let reason = "mode hardened takes sums that are proved to fit for every input".to_owned();
+                let reason =
+                    "its sums are not proved to fit for every input, which mode hardened requires".to_owned();
                 return Err(unsupported(node, reason));
             }
             let shift = layer.activation.as_ref().map_or(0, |activation| activation.function.shift);
             let bound = hardened::bound(whole.prime, shift).map_err(|source| layer_of(&node.name, source))?;
             if value.high.max(-value.low) >= i128::from(bound) {
                 let reason = format!(
-                    "its sums may reach {}, and mode hardened takes those below {bound}",
+                    "its sums may reach {}; mode hardened accepts sums below {bound}",
                     value.high.max(-value.low)
                 );
                 return Err(unsupported(node, reason));

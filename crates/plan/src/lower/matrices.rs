@@ -61,7 +61,10 @@ impl Planner<'_> {
             (&[groups, rows, inner], &[.., columns]) => {
                 Ok(RingMatrixProduct { groups, rows, inner, columns, bits })
             }
-            (shape, _) => Err(unsupported(node, format!("the input shape {shape:?} does not fit"))),
+            (shape, _) => Err(unsupported(
+                node,
+                format!("its input has shape {shape:?}, which does not fit a matrix product"),
+            )),
         }
     }
 }

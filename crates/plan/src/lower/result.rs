@@ -39,8 +39,8 @@ impl Planner<'_> {
             Policy::Probability { digits } => {
                 let missing = || PlanError::Policy {
                     policy: policy.name(),
-                    reason: "the network does not tell what its scores are worth".to_owned(),
-                    fix: "compile it again".to_owned(),
+                    reason: "the model file has no scale for its scores".to_owned(),
+                    fix: "compile the model again".to_owned(),
                 };
                 let scale = self.network.output_scale().ok_or_else(missing)?;
                 let circuit = yao::Scores::new(values, Probability { digits, scale }, from, guard);

@@ -46,14 +46,11 @@ pub(super) fn bounds(
     }
     let refused = |reason: String, fix| Err(PlanError::Saturation { reason, fix });
     if !mode.design().is_interactive() {
-        let reason = format!("mode {} computes on ciphertexts, where no value is compared", mode.name());
+        let reason = format!("mode {} computes on ciphertexts and compares no values", mode.name());
         return refused(reason, "choose another mode");
     }
     if !matches!(policy, Policy::Logits | Policy::Value) {
-        let reason = format!(
-            "the output policy is {}, and the bit goes with all scores or values alone",
-            policy.name()
-        );
+        let reason = format!("the output is {}; the bit goes with logits or value only", policy.name());
         return refused(reason, "choose logits or value");
     }
     let is_told = |node: &usize| saturation.contains(&network.nodes()[*node].name);

@@ -33,9 +33,10 @@ pub(super) fn plan(
     if !Mode::Spectral.design().has_policy(policy) {
         return Err(PlanError::Policy {
             policy: policy.name(),
-            reason: "the client learns every score, for nobody compares them on ciphertexts".to_owned(),
+            reason: "mode spectral reveals every score to the client, because ciphertexts cannot be compared"
+                .to_owned(),
             fix: format!(
-                "compile with {}, or in a mode in which the client takes part",
+                "compile with {}, or with an interactive mode such as auto",
                 Field::OUTPUT.set_to("logits")
             ),
         });
@@ -91,7 +92,7 @@ fn layers(network: &PublicNetwork) -> Result<Vec<Layer>, PlanError> {
             FixedOp::Square => layers.push(Layer::Square(index)),
             FixedOp::Reshape => {}
             op => {
-                let what = format!("mode spectral has no protocol for {}", op.name());
+                let what = format!("mode spectral cannot compute {}", op.name());
                 return Err(unsupported(node, what));
             }
         }
@@ -132,7 +133,7 @@ impl<'n> Chain<'n> {
                 None => layer_of("network", source),
                 Some(elements) => PlanError::Samples {
                     samples: samples.count(),
-                    reason: format!("each has {slots} slots, and a layer has {elements} elements"),
+                    reason: format!("each sample has room for {slots} elements, and a layer has {elements}"),
                 },
             }
         })?;
@@ -273,7 +274,7 @@ fn finish(
 /// No parameters have room for all layers.
 fn depth(network: &PublicNetwork) -> PlanError {
     let node = &network.nodes()[network.nodes().len() - 1];
-    unsupported(node, "the network is deeper than the parameters of ciphertexts allow".to_owned())
+    unsupported(node, "the network is too deep for the ciphertexts".to_owned())
 }
 
 /// No parameters have room for the layer of node `index`: what is before it fits.
@@ -281,7 +282,7 @@ fn depth_at(network: &PublicNetwork, index: usize) -> PlanError {
     let squares = |nodes: &[FixedNode]| nodes.iter().filter(|node| node.op == FixedOp::Square).count();
     let (fit, all) = (squares(&network.nodes()[..index]), squares(network.nodes()));
     let reason = format!(
-        "the network is deeper than the parameters of ciphertexts allow: there is room for the layers before this one, with {fit} of {all} squares"
+        "the network is too deep for the ciphertexts: the layers before this one fit, with {fit} of {all} squares"
     );
     unsupported(&network.nodes()[index], reason)
 }

@@ -306,7 +306,7 @@ impl Builder<'_> {
             node: item.name.clone(),
             operator: item.operator,
             attribute,
-            fix: "bring its input to where the function is defined and not too steep",
+            fix: "keep its input where the function is defined and not too steep",
         }
     }
 }

@@ -153,7 +153,7 @@ impl Builder<'_> {
             node: item.name.clone(),
             operator: if matches!(item.action, Action::Add) { "Add" } else { "Concat" },
             attribute: format!("scales of {:?}", inputs.iter().map(|input| input.scale).collect::<Vec<_>>()),
-            fix: "bring its inputs to ranges of one magnitude",
+            fix: "scale its inputs to similar ranges",
         })?;
         if let (Action::Add, &[a, b]) = (&item.action, factors.as_slice()) {
             let values = [inputs[0].value, inputs[1].value];

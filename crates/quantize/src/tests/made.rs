@@ -105,7 +105,7 @@ fn what_has_no_room_for_made_inputs_is_compiled_from_the_samples_alone() {
     assert!(with_rings(41).unwrap().made() > 0);
     // Where neither has room the remedy for tables is named.
     let refused = with_rings(most - 1).unwrap_err();
-    assert!(refused.fix().contains("drop ⟦input_range⟧"), "{refused}; {}", refused.fix());
+    assert!(refused.fix().contains("omit ⟦input_range⟧"), "{refused}; {}", refused.fix());
 }
 
 /// Scores whose softmax is all but certain on every sample: samples of two kinds, far from where one is as likely as the other.

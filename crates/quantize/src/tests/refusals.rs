@@ -48,16 +48,16 @@ fn wiring_mistakes_are_named() {
     assert!(check(&sketch).contains("empty or taken"));
     let mut sketch = small_network(1);
     sketch.graph.nodes[1].inputs.push("x".into());
-    assert!(check(&sketch).contains("takes 1 input(s), got 2"));
+    assert!(check(&sketch).contains("expects 1 input(s), found 2"));
     let mut sketch = small_network(1);
     sketch.graph.output = "y".into();
     assert!(check(&sketch).contains("output must be one of its nodes"));
     let mut sketch = small_network(1);
     sketch.graph.inputs.clear();
-    assert!(check(&sketch).contains("exactly one input"));
+    assert!(check(&sketch).contains("expected one input"));
     let mut sketch = small_network(1);
     sketch.graph.inputs[0].shape = vec![usize::MAX, 2, 2];
-    assert!(check(&sketch).contains("empty or too large"));
+    assert!(check(&sketch).contains("empty, or too large"));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn misshapen_tensors_are_named() {
     );
     assert!(replaced("conv1.w", &[6, 9]).contains("four axes"));
     assert!(replaced("conv1.b", &[5]).contains("`conv1.b` has shape [5], expected [6]"));
-    assert!(replaced("fc1.w", &[71, 24]).contains("72 values does not fit"));
+    assert!(replaced("fc1.w", &[71, 24]).contains("has 72 values"));
     assert!(replaced("fc1.b", &[1]).contains("`fc1.b`"));
     let mut sketch = small_network(1);
     sketch.graph.nodes[0].op = Op::Conv {
@@ -97,7 +97,7 @@ fn calibration_mistakes_are_named() {
             .unwrap_err()
             .to_string()
     };
-    assert!(run(&[]).contains("0 values are not a whole number of samples of 196 values"));
+    assert!(run(&[]).contains("found 0 values; expected a multiple of 196"));
     assert!(run(&[0.5; 197]).contains("197 values"));
     assert!(run(&[0.0; 196]).contains("every value is 0"));
     assert!(run(&[f32::NAN; 196]).contains("sample 0"));

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from lanner.cli.arguments import csv_header
 from lanner.errors import MisuseError
 from lanner.extras import require
 from lanner.images import ImageDescription
-from lanner.inputs import NUMPY, Arrays, load_arrays, read_sources, stack_sources, stack_tables
+from lanner.inputs import NUMPY, Arrays, load_arrays, read_sources, stack_sources, stack_tables, table_of
 from lanner.manifest import InputDescription
 from lanner.model import input_of
-from lanner.named import only_table
 
 
 def require_calibration(options: argparse.Namespace, command: str) -> None:
@@ -56,7 +56,7 @@ def load_calibration(source: Path, options: argparse.Namespace) -> Arrays | list
     entry = _input(options)
     if image is not None:
         image.check_shape(entry.shape)
-    if (table := only_table(entry.named)) is not None:
+    if (table := table_of(entry)) is not None:
         return stack_tables(sources, table)
     if is_json and sources[0].values is not None:
         return _unnamed(sources[0].values)
@@ -76,16 +76,13 @@ def _input(options: argparse.Namespace) -> InputDescription:
     require("onnx", "compiling")
     from lanner.onnx import Frame, import_model
 
-    return input_of(
-        import_model(
-            options.model,
-            options.output,
-            Frame.of(
-                options.shape,
-                options.fix,
-                options.output_name,
-                options.columns,
-                publishes_words=bool(options.public_preprocessing),
-            ),
-        )
+    frame = Frame.of(
+        options.shape,
+        options.fix,
+        options.output_name,
+        options.columns,
+        publishes_words=bool(options.public_preprocessing),
     )
+    entry = input_of(import_model(options.model, options.output, frame))
+    # Of a row that no tree reads the names are all that there is.
+    return entry if entry.named else replace(entry, columns=frame.columns)

@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, NoReturn, TextIO
 
 from lanner.cli import INTERRUPTED, INTERRUPTION
@@ -79,7 +80,7 @@ def _run(arguments: list[str], read: Callable[[Sequence[str]], argparse.Namespac
 
 @contextmanager
 def _telling(output: Output) -> Iterator[None]:
-    """Print what the owner of a table or a text should know of how it was read, each sentence once."""
+    """Print what the owner of a table, a text or a picture should know of how it was read, each sentence once."""
     told = set[str]()
 
     with warnings.catch_warnings():
@@ -93,15 +94,28 @@ def _telling(output: Output) -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if not issubclass(category, TableWarning | TextWarning):
+            ours = issubclass(category, TableWarning | TextWarning)
+            sentence = str(message) if ours else _of_picture(str(message), filename)
+            if sentence is None:
                 others(message, category, filename, lineno, file, line)
-            elif str(message) not in told:
-                told.add(str(message))
-                output.warn(str(message))
+            elif sentence not in told:
+                told.add(sentence)
+                output.warn(sentence)
 
         warnings.simplefilter("always", TableWarning)
+        # Each picture has its own, which Python shows once for each line of Pillow.
+        warnings.filterwarnings("always", module=r"PIL\b")
         warnings.showwarning = show
         yield
+
+
+def _of_picture(message: str, filename: str) -> str | None:
+    """What Pillow warns of while lanner reads a picture, as a note says it; None of anything else."""
+    images = sys.modules.get("lanner.images")
+    if images is None or "PIL" not in Path(filename).parts:
+        return None
+    sentence: str | None = images.noted(message)
+    return sentence
 
 
 def _flush(stream: IO[str] | None) -> None:

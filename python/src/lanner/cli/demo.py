@@ -16,7 +16,7 @@ from lanner.cli.arguments import add_kernel_times_option, add_protocol_options
 from lanner.cli.build import build_facts
 from lanner.cli.example import save_example
 from lanner.cli.output import Output, duration
-from lanner.cli.predict import predict_samples, rounded_probabilities
+from lanner.cli.predict import predict_samples
 from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
@@ -122,7 +122,7 @@ def _show(
     ]
     if any(prediction.probability is not None for prediction in predictions):
         columns.append("probability")
-        shown = rounded_probabilities([prediction.probability for prediction in predictions])
+        shown = [prediction.rounded_probability for prediction in predictions]
         rows = [[*row, probability] for row, probability in zip(rows, shown, strict=True)]
     output.table(columns, rows)
     output.costs(predictions)

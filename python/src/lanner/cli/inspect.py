@@ -17,6 +17,7 @@ from lanner.cli.report import show_identity, show_known
 from lanner.cli.sweep import add_bits_options, check_samples, draw_bits, measure_bits, show_bits
 from lanner.curve import SIZE
 from lanner.errors import MisuseError
+from lanner.files import check_exported
 from lanner.model import Model, load
 from lanner.pairings import pairings
 from lanner.pictures import draw_estimate, size_of, spoken
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Show an ONNX file as imported, or a compiled model with its report."""
+    check_exported(options.model)
     if options.model.suffix == ".onnx":
         for name in ("html", "data", *_WITH_DATA):
             if getattr(options, name) is not None:

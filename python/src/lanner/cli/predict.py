@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,7 @@ from lanner.inputs import (
     read_sources,
     text_source,
 )
+from lanner.manifest import Manifest
 from lanner.prediction import Prediction
 from lanner.state import state_directory, state_path
 from lanner.texts import LINES
@@ -86,8 +86,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with client:
         samples = fit_sources(sources, cutting(client.manifest, options))
         predictions = predict_samples(client, samples, output)
-        show_predictions(predictions, output)
-        output.document({"predictions": output.predictions})
+        show_predictions(predictions, output, client.manifest)
+        output.document({**described(client.manifest), "predictions": output.predictions})
         lacking = max(options.refill - client.stock, 0)
         if lacking:
             keep(client, lacking, output, "preparing for the next time")
@@ -135,8 +135,8 @@ def _by_workers(options: argparse.Namespace, peer: Peer, output: Output) -> int:
         with output.progress("setting up"):
             manifest = pool.manifest()
         predictions = collect(pool.predict(in_pieces(each_sample(files, cutting(manifest, options), header))), output)
-        show_predictions(predictions, output)
-        output.document({"predictions": output.predictions})
+        show_predictions(predictions, output, manifest)
+        output.document({**described(manifest), "predictions": output.predictions})
     return 0
 
 
@@ -189,10 +189,17 @@ def shown_if_broken(predictions: Sequence[Prediction], output: Output, count: in
         raise
 
 
-def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
-    """Print results and costs for people."""
-    probabilities = rounded_probabilities([prediction.probability for prediction in predictions])
-    results = [_result_of(*each) for each in zip(predictions, probabilities, strict=True)]
+def described(manifest: Manifest) -> dict[str, str]:
+    """The title and the note of a model, as far as its owner gave them."""
+    found = {"title": manifest.title, "note": manifest.note}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def show_predictions(predictions: Sequence[Prediction], output: Output, manifest: Manifest | None = None) -> None:
+    """Print results and costs for people, below the title and the note of the model, where it is given."""
+    for text in () if manifest is None else described(manifest).values():
+        output.say(text)
+    results = [_result_of(prediction) for prediction in predictions]
     told = [column for column in results[0] if any(result[column] is not None for result in results)]
     # Of files with one sample each the place in the file says nothing.
     is_placed = any(prediction.index for prediction in predictions)
@@ -204,23 +211,17 @@ def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
     output.costs(predictions)
 
 
-def rounded_probabilities(probabilities: Sequence[float | None]) -> list[Decimal | None]:
-    """Probabilities with equally many decimals, so that 1 reads as the rounded number that it is."""
-    decimals = [len(f"{each:.6f}".rstrip("0").partition(".")[2]) for each in probabilities if each is not None]
-    digits = max(decimals, default=0) or 2
-    return [None if each is None else Decimal(f"{each:.{digits}f}") for each in probabilities]
-
-
-def _result_of(prediction: Prediction, probability: Decimal | None) -> dict[str, object]:
+def _result_of(prediction: Prediction) -> dict[str, object]:
     """What a prediction tells as people read it; None for what it does not."""
+    names = prediction.class_names
     return {
         "label": prediction.label,
         "class": prediction.class_name,
         "labels": _joined(prediction.labels),
-        "classes": _joined(prediction.class_names),
-        "probability": probability,
-        "best": _joined(prediction.top),
-        "logits": _named(prediction.logits, prediction.shape),
+        "classes": _joined(names) if prediction.labels is not None else None,
+        "probability": prediction.rounded_probability,
+        "best": _joined(prediction.top) if names is None else _listed(prediction.top, names),
+        "logits": _named(prediction.logits, prediction.shape) if names is None else _listed(prediction.logits, names),
         "values": _named(prediction.values, prediction.shape),
         "saturated": _counted(prediction.saturated),
     }
@@ -239,6 +240,18 @@ def _numbers(numbers: Sequence[float] | None, shape: Sequence[int] | None) -> st
     if numbers is None or shape is None:
         return _joined(numbers)
     return f"map of {' x '.join(map(str, shape))}, from {min(numbers):.4g} to {max(numbers):.4g}"
+
+
+def _listed(items: Sequence[int] | Sequence[float] | None, names: Sequence[str]) -> str | None:
+    """Indices or scores, each with the name of its class: `2 cat, 0 ant`, or `ant -1.5, bee 3`.
+
+    Of an index that is its class's name there is one alone.
+    """
+    if items is None:
+        return None
+    pairs = zip(items, names, strict=True)
+    texts = (f"{name} {item:.4g}" if isinstance(item, float) else f"{item} {name}" for item, name in pairs)
+    return ", ".join(names if names == [str(item) for item in items] else texts)
 
 
 def _counted(saturated: dict[str, int] | bool | None) -> str | None:

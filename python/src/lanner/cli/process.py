@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import selectors
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from queue import Empty, Queue
 from types import TracebackType
 from typing import Any, Self
 
@@ -72,10 +73,11 @@ class ServerProcess:
         Args:
             model: As for `Client`, and so are the last two.
             network: What is between the two.
-            state_dir: Where it keeps material.
+            state_dir: Where it keeps material; if left out, for as long as the server runs.
             keys: The file of its keys.
         """
         trusted = self.trusted(model, keys)
+        state_dir = state_dir or Path(self._state.name) / "client"
         with network.between(self.address) as address, Client(address, state_dir=state_dir, **trusted) as client:
             yield client
 
@@ -148,13 +150,14 @@ class ServerProcess:
 
     def _ready(self) -> dict[str, Any]:
         """The document that the server prints when it is ready."""
-        assert self._process.stdout is not None  # noqa: S101 - it was opened as a pipe
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
-            line = self._process.stdout.readline() if selector.select(START_SECONDS) else b""
+        stdout = self._process.stdout
+        assert stdout is not None  # noqa: S101 - it was opened as a pipe
+        first: Queue[bytes] = Queue()
+        # Windows has no wait for a pipe that ends after some time, so a thread reads.
+        threading.Thread(target=lambda: first.put(stdout.readline()), daemon=True).start()
         try:
-            document: dict[str, Any] = json.loads(line)
-        except ValueError:
+            document: dict[str, Any] = json.loads(first.get(timeout=START_SECONDS))
+        except (Empty, ValueError):
             raise TransportError(
                 f"the server process did not start ({self._last_words()})", fix="run `lanner serve` to see why"
             ) from None

@@ -64,6 +64,8 @@ def show_identity(manifest: Manifest, rounding: str | None, output: Output) -> N
     """Print what a model is: name, mode, policy, input, classes, commitment."""
     classes = None if manifest.classes is None else ", ".join(manifest.classes)
     lines = [
+        ("title", manifest.title),
+        ("note", manifest.note),
         ("mode", manifest.mode),
         ("rounding", rounding),
         ("output", policy_of(manifest)),

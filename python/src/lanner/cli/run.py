@@ -17,7 +17,7 @@ from lanner.cli.compile_model import compiled_model
 from lanner.cli.counters import await_counters
 from lanner.cli.html import add_html_option, check_page, page
 from lanner.cli.output import Output, duration, size
-from lanner.cli.predict import predict_samples, show_predictions
+from lanner.cli.predict import described, predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
 from lanner.cli.waterfall import show_waterfall
 from lanner.estimate import Estimate
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     ):
         if network.profile is not None:
             output.say(f"over {network.describe()}, emulated by a relay on this machine")
-        show_predictions(predictions, output)
+        show_predictions(predictions, output, model.manifest)
         count = sum(map(bool, saturated))
         if count:
             output.warn(
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             found = model.estimate(network, state_dir=options.state_dir)
             _show_estimate(found, predictions[-(len(predictions) % batch or batch) :], output)
             show_waterfall(predictions, computed, network, output)
-    output.document({"predictions": output.predictions})
+    output.document({**described(model.manifest), "predictions": output.predictions})
     return 0
 
 

@@ -49,20 +49,29 @@ def _results_of(manifest: Manifest) -> tuple[OutputDescription, ...]:
     label = OutputDescription("label", "INT64", ranked=True)
     named = () if manifest.classes is None else (OutputDescription("class_name", "BYTES"),)
     policy = manifest.document["policy"]
+
+    def listed(count: int) -> tuple[OutputDescription, ...]:
+        """The names of so many classes; none of what is not one for each class."""
+        return () if manifest.classes is None else (OutputDescription("class_names", "BYTES", (count,)),)
+
     if "probability" in policy:
         return (OutputDescription("probability", "FP64", ranked=True), label, *named)
     if "top-k" in policy:
-        return (OutputDescription("top", "INT64", (int(policy["top-k"]["k"]),), ranked=True), label, *named)
+        k = int(policy["top-k"]["k"])
+        return (OutputDescription("top", "INT64", (k,), ranked=True), label, *named, *listed(k))
     if manifest.outputs:
         return tuple(OutputDescription(output.name, "FP64", output.shape) for output in manifest.outputs)
     if policy in ("logits", "value") and manifest.is_map:
         return (OutputDescription("logits" if policy == "logits" else "values", "FP64", manifest.output_shape),)
     if policy == "logits":
-        return (OutputDescription("logits", "FP64", (_scores(manifest),), ranked=True), label, *named)
+        scores = _scores(manifest)
+        # One score is that of two classes.
+        names = listed(scores) if scores == len(manifest.classes or ()) else ()
+        return (OutputDescription("logits", "FP64", (scores,), ranked=True), label, *named, *names)
     if policy == "value":
         return (OutputDescription("values", "FP64", (_scores(manifest),)),)
     if policy == "labels":
-        return (OutputDescription("labels", "BOOL", (_scores(manifest),)),)
+        return (OutputDescription("labels", "BOOL", (_scores(manifest),)), *listed(_scores(manifest)))
     return (label, *named)
 
 
@@ -162,6 +171,10 @@ def _tensor(output: WantedOutput, manifest: Manifest, predictions: Sequence[Pred
     rows: list[object] = [getattr(prediction, output.name) for prediction in predictions]
     if output.name == "labels":
         rows = [[index in (each.labels or ()) for index in range(_scores(manifest))] for each in predictions]
+    elif output.name == "class_names" and manifest.document["policy"] == "labels":
+        # One for each class, as `labels` has, and empty where it does not hold.
+        names = list(enumerate(manifest.classes or ()))
+        rows = [[name if index in (each.labels or ()) else "" for index, name in names] for each in predictions]
     values = np.array(rows, _KINDS[datatype])
     if manifest.is_map and output.name in ("logits", "values"):
         values = values.reshape(len(rows), *manifest.output_shape)

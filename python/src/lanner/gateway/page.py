@@ -91,6 +91,8 @@ def _described(model: ServedModel) -> dict[str, Any]:
         image = {"height": height, "width": width, "invert": manifest.image.invert}
     return {
         "name": model.name,
+        "title": manifest.title,
+        "note": manifest.note,
         "mode": manifest.mode,
         "output": manifest.output,
         "commitment": manifest.commitment,

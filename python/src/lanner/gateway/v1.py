@@ -19,9 +19,9 @@ from lanner.gateway.outputs import tensors
 from lanner.gateway.service import Service, body_limit, predict_all, samples_of, samples_of_texts
 from lanner.gateway.sessions import Answer
 from lanner.gateway.tensors import TEXT, numbers_of
-from lanner.inputs import to_float32, without_repeats
+from lanner.inputs import table_of, to_float32, without_repeats
 from lanner.manifest import Manifest
-from lanner.named import only_table, tables_of
+from lanner.named import tables_of
 from lanner.tables import read_objects
 from lanner.texts import texts_of
 
@@ -72,8 +72,8 @@ def _read(body: bytes, manifest: Manifest) -> tuple[NDArray[np.float32], bool]:
     if manifest.input.text is not None and (texts := _texts(given)) is not None:
         return samples_of_texts(texts, manifest), by_column
     named = manifest.input.named
-    table, tables = only_table(named), tables_of(named)
-    rows = None if table is None else read_objects(given, table.columns or (), table.name, "the request")
+    table, tables = table_of(manifest.input), tables_of(named)
+    rows = None if table is None else read_objects(given, table.columns, table.name, "the request")
     if table is not None and rows is not None:
         return samples_of({table.name: to_float32(rows, "the request", missing=True)}, manifest), by_column
     names = [each.name for each in named] or [manifest.input.name]

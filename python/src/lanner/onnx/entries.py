@@ -148,28 +148,39 @@ def _worded(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame) -> 
 
 
 def check_columns(entries: Sequence[Entry], frame: Frame) -> None:
-    """Check that what an owner says of columns is said of one table.
+    """Check that what an owner says of columns is said of one table: one that trees read, or the only row of numbers.
 
     Raises:
-        MisuseError: If there is no table, or more than one.
+        MisuseError: If there is no table, or more than one; or more is said than names of columns that no tree reads.
     """
     tables = [entry.named.name for entry in entries if entry.named.columns is not None]
-    if frame.needs_table and len(tables) != 1:
-        found = f"the tables {', '.join(tables)}" if tables else "no table that trees read"
+    if not frame.needs_table or len(tables) == 1:
+        return
+    (only, *others) = (entry.named for entry in entries)
+    if tables or others or only.choices is not None or len(only.shape) != 1:
+        found = f"the tables {', '.join(tables)}" if tables else "no input that is a row of numbers"
         raise MisuseError(f"columns are named, and the model has {found}", where="--columns", fix="leave it out")
+    _check_count(only.name, only.shape[0], frame)
+    if any(column.missing or column.categories is not None for column in frame.columns):
+        what = "only columns that trees read may lack numbers or have categories"
+        raise MisuseError(what, where="--columns", fix="give the names alone")
 
 
 def _stated(name: str, count: int, frame: Frame) -> Sequence[StatedColumn | None]:
     """What the owner says of each of so many columns; a data frame says it of those that it has."""
     if not frame.needs_table and len(frame.columns) != count:
         return [None] * count
+    _check_count(name, count, frame)
+    return check_stated(frame.columns, "--columns" if frame.needs_table else "calibration")
+
+
+def _check_count(name: str, count: int, frame: Frame) -> None:
     if len(frame.columns) != count:
         raise MisuseError(
             f"{len(frame.columns)} columns are named, and input {name} has {count}",
             where="--columns",
             fix="name every column, in the order of the model's input",
         )
-    return check_stated(frame.columns, "--columns" if frame.needs_table else "calibration")
 
 
 def _rows(name: str, count: int, frame: Frame) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onnx import checker, inliner, version_converter
 
 from lanner.errors import MisuseError, ModelError
-from lanner.files import check_file
+from lanner.files import check_exported, check_file
 from lanner.onnx.branches import open_branches
 from lanner.onnx.earlier import PLAIN_RESIZE, complete_resizes, keep_samples_apart
 from lanner.onnx.external import external_files, load_external
@@ -125,20 +125,9 @@ def _arguments(sample: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
     }
 
 
-_FROM_ESTIMATOR = (
-    "load it and call lanner.compile(estimator, calibration=X) in Python, or export it with skl2onnx.to_onnx"
-)
-_FROM_MODULE = "load it and call lanner.compile(module, calibration=x) in Python, or export it with torch.onnx.export"
-
-#: What to do about files of libraries that are not ONNX.
-_EXPORTS = {
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), _FROM_ESTIMATOR),
-    **dict.fromkeys((".pt", ".pth", ".safetensors"), _FROM_MODULE),
-}
-
-
 def _read(path: Path) -> onnx.ModelProto:
     check_file(path, ModelError)
+    check_exported(path)
     if path.suffix == ".lanner":
         raise ModelError("this model is compiled already", where=str(path), fix="give the ONNX file behind it")
     try:
@@ -147,7 +136,7 @@ def _read(path: Path) -> onnx.ModelProto:
         raise ModelError(
             f"cannot be read as ONNX ({_sentence(error)})",
             where=str(path),
-            fix=_EXPORTS.get(path.suffix, "give a file that an exporter to ONNX wrote, or write it again"),
+            fix="give a file that an exporter to ONNX wrote, or write it again",
         ) from None
     load_external(proto, path)
     return proto

@@ -9,8 +9,7 @@ use crate::arch::wide::RoundKeys;
 
 #[target_feature(enable = "neon,aes")]
 pub(super) fn schedule(key: &[u8; 16]) -> RoundKeys {
-    // SAFETY: the features are those of this function.
-    generic::schedule::schedule(key, |word| unsafe { substituted(word) })
+    generic::schedule::schedule(key, |word| substituted(word))
 }
 
 /// The word with every byte substituted: in equal columns, shifted rows are what they were.

@@ -10,7 +10,8 @@ export function show(answer, model) {
   const { prediction, costs } = answer;
   [byId("answer").textContent, byId("answer-more").textContent] = told(prediction, model);
   byId("answer-notes").textContent = (answer.notes ?? []).map((note) => `${note[0].toUpperCase()}${note.slice(1)}.`).join(" ");
-  byId("probability").textContent = prediction.probability === null ? "" : `probability ${rounded(prediction.probability)}`;
+  byId("answer-owner").textContent = [model.title, model.note].filter((text) => text !== null).join(": ");
+  byId("probability").textContent = prediction.probability === null ? "" : `probability ${rounded(prediction)}`;
   byId("phases").replaceChildren(...Object.entries(costs).map(phaseRow));
   byId("phases-note").textContent =
     "This machine measured bytes and rounds on its connection to the server. The set-up happens once per session" +
@@ -21,8 +22,8 @@ export function show(answer, model) {
 }
 
 /** A probability with its decimals: 1 reads as the rounded number that it is. */
-export function rounded(probability) {
-  return probability.toFixed(String(probability).split(".")[1]?.length ?? 2);
+export function rounded({ probability, digits }) {
+  return probability.toFixed(digits ?? 2);
 }
 
 /** A number of bytes for people, in powers of ten. */
@@ -41,6 +42,11 @@ export function duration(seconds) {
 // So many numbers of one output of several are shown.
 const SHOWN = 12;
 
+/** A class by its name, where it has one, with its index beside it, where the name is another. */
+function withIndex(name, index) {
+  return name === undefined || name === String(index) ? String(index) : `${name} (${index})`;
+}
+
 function told(prediction, model) {
   const { label, class_name: name, top, labels, class_names: names, logits, values } = prediction;
   const more = [`The model's owner lets you learn its ${POLICIES[model.output] ?? model.output}, and nothing else.`];
@@ -57,8 +63,8 @@ function told(prediction, model) {
     return [`a map of ${prediction.shape.join(" x ")} values`, [`They are from ${number(least)} to ${number(most)}.`, ...more].join(" ")];
   }
   if (values) return [values.map(number).join(", "), more.join(" ")];
-  if (labels) return [labels.map((index, at) => names?.[at] ?? index).join(", ") || "none", more.join(" ")];
-  const called = (index) => model.classes?.[index] ?? index;
+  if (labels) return [labels.map((index, at) => withIndex(names?.[at], index)).join(", ") || "none", more.join(" ")];
+  const called = (index) => withIndex(model.classes?.[index], index);
   // A single score is that of class 1 of two.
   const first = logits?.length === 1 ? 1 : 0;
   if (logits) more.unshift(`Scores: ${logits.map((score, at) => `${called(first + at)}: ${number(score)}`).join(", ")}.`);

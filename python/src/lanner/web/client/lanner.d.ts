@@ -76,6 +76,10 @@ export interface Model {
   /** What is revealed to the client: label, labels, probability, top-k, logits or value. */
   output: string;
   commitment: string;
+  /** What the owner calls the model before people; null where nothing is said. */
+  title: string | null;
+  /** What the owner lets people know of the results, such as "not for clinical use". */
+  note: string | null;
   classes: string[] | null;
   image: {
     channels: 1 | 3;
@@ -115,8 +119,11 @@ export interface Prediction {
   label: number | null;
   class_name: string | null;
   labels: number[] | null;
+  /** The names of `labels`, of `top`, or of the classes whose scores `logits` lists, in that order. */
   class_names: string[] | null;
   probability: number | null;
+  /** The decimal digits that the probability is rounded to. */
+  digits: number | null;
   top: number[] | null;
   logits: number[] | null;
   values: number[] | null;

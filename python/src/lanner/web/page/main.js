@@ -68,6 +68,8 @@ function describe() {
   });
   model.values = inputs.reduce((all, { shape }) => all + product(shape), 0);
   const facts = `${several ? "Inputs" : "Input"} ${described.join(", ")}`;
+  byId("model-title").textContent = model.title ?? "";
+  byId("model-note").textContent = model.note ?? "";
   byId("model-facts").textContent = `${facts}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;
   const pictures = model.image !== null;
   const columns = (!several && model.inputs[0]?.columns) || null;
