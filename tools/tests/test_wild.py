@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
+from onnx import TensorProto, helper
 from wild import fetch, page, trial
 from wild.__main__ import LIST
 from wild.listed import Listed, ListError, choose, read
@@ -43,6 +46,7 @@ def test_an_entry_says_what_is_fixed_asked_for_and_inspected(tmp_path: Path) -> 
     assert (model.registry, model.calibration, model.outputs, model.fixed) == ("pypi", 5, ("a", "b"), {"sr": 16000.0})
     told = "--fix sr=16000 --output-name a,b --output value --shape state=2x1x4"
     assert model.inspected == told.split()
+    assert model.shapes == {"state": (2, 1, 4)}
     assert (model.inputs["state"].axis, model.inputs["state"].settings) == (1, {"scale": 3})
 
 
@@ -118,6 +122,23 @@ def test_downloads_build_and_install_nothing(tmp_path: Path) -> None:
 
 def predictions(*values: Any, **more: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as JSON
     return [{"label": None, "logits": None, "values": value, **more} for value in values]
+
+
+@pytest.mark.parametrize(("side", "changed"), [(3, True), (4, False), ("n", False)])
+def test_onnxruntime_takes_the_sizes_that_are_asked_for(tmp_path: Path, side: int | str, changed: bool) -> None:
+    (model,) = listed(tmp_path)
+    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 1, side]) for name in ("state", "a", "b")]
+    nodes = [helper.make_node("Relu", ["state"], ["a"]), helper.make_node("Neg", ["state"], ["b"])]
+    graph = helper.make_graph(nodes, "states", of[:1], of[1:])
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    state = np.arange(-4, 4, dtype=np.float32).reshape(2, 4)
+    values = trial.floats(trial.opened(path, model), model, {"state": state})
+    assert values.tolist() == [*np.maximum(state, 0).ravel(), *-state.ravel()]
+    if changed:
+        unchanged = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        with pytest.raises(Exception, match="Expected: 3"):
+            trial.floats(unchanged, model, {"state": state})
 
 
 def test_numbers_are_right_within_a_part_of_their_range() -> None:

@@ -74,6 +74,12 @@ class Listed:
         return {name: float(number) for name, number in pairs}
 
     @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The inputs whose shapes the options name, with these."""
+        pairs = (each.split("=", 1) for value in self._values("--shape") for each in value.split(","))
+        return {name: tuple(map(int, sizes.split("x"))) for name, sizes in pairs if "x" in sizes}
+
+    @property
     def inspected(self) -> list[str]:
         """The options that `lanner inspect` takes."""
         pairs = zip(self.options, self.options[1:], strict=False)

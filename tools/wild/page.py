@@ -15,10 +15,10 @@ INTRODUCTION = """# Models that packages ship
 from what it found, kept in `docs/wild.json`. [tools/wild](../tools/wild/README.md) has the list, and how to add to it.
 
 Inputs are drawn: pictures of shapes, voices of harmonics, noise like that of a brain, tokens. The error is the largest
-difference of any number from onnxruntime's on the unchanged file, as a percentage of the range of these numbers on the
-calibration samples; up to 1% is right. Seconds and bytes are of one prediction with what is prepared for it, without
-the session's set-up. Both parties share the machine, and other work may run beside them: verdicts and bytes do not
-depend on that, seconds do.
+difference of any number from onnxruntime's on the file, of which nothing but the sizes of `--shape` is changed, as a
+percentage of the range of these numbers on the calibration samples; up to 1% is right. Seconds and bytes are of one
+prediction with what is prepared for it, without the session's set-up. Both parties share the machine, and other work
+may run beside them: verdicts and bytes do not depend on that, seconds do.
 """
 
 

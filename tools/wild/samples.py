@@ -50,6 +50,45 @@ def _picture(rng: np.random.Generator, entry: Input) -> Samples:
     return np.ascontiguousarray(np.moveaxis(scaled, 0, -1)) if last else scaled
 
 
+def _writing(rng: np.random.Generator, entry: Input) -> Samples:
+    """A picture with a line of digits on it, dark on light, of seven strokes each."""
+    channels, height, width = entry.shape
+    image = np.broadcast_to(rng.uniform(0.75, 1.0, (channels, 1, 1)), entry.shape).copy()
+    ink = rng.uniform(0.0, 0.25, (channels, 1, 1))
+    high = int(rng.integers(height // 4, height // 2))
+    wide, thick = max(high // 2, 4), max(high // 8, 1)
+    top, left = int(rng.integers(2, height - high - 1)), int(rng.integers(2, 6))
+    while left + wide < width - 2:
+        middle, bottom, right = top + (high - thick) // 2, top + high - thick, left + wide - thick
+        across, down = (left, wide), (thick, (high + thick) // 2)
+        strokes = [(line, across[0], thick, across[1]) for line in (top, middle, bottom)]
+        strokes += [(line, side, down[1], down[0]) for line in (top, middle) for side in (left, right)]
+        for (y, x, rows, columns), drawn in zip(strokes, rng.choice(_DIGITS), strict=True):
+            if drawn:
+                image[:, y : y + rows, x : x + columns] = ink
+        left += wide + max(high // 5, 2)
+    image = np.clip(image + 0.02 * rng.standard_normal(image.shape), 0, 1)
+    low, high_end = _ends(entry.settings, 0.0, 1.0)
+    return (low + (high_end - low) * image).astype(np.float32)
+
+
+#: Which strokes of each digit are drawn: top, middle and bottom, then left and right of each half.
+_DIGITS = np.array(
+    [
+        [1, 0, 1, 1, 1, 1, 1],
+        [0, 0, 0, 0, 1, 0, 1],
+        [1, 1, 1, 0, 1, 1, 0],
+        [1, 1, 1, 0, 1, 0, 1],
+        [0, 1, 0, 1, 1, 0, 1],
+        [1, 1, 1, 1, 0, 0, 1],
+        [1, 1, 1, 1, 0, 1, 1],
+        [1, 0, 0, 0, 1, 0, 1],
+        [1, 1, 1, 1, 1, 1, 1],
+        [1, 1, 1, 1, 1, 0, 1],
+    ]
+)
+
+
 def _sound(rng: np.random.Generator, entry: Input) -> Samples:
     """A voice: harmonics of a pitch that moves, louder and softer, over a little noise."""
     count = int(np.prod(entry.shape))
@@ -132,6 +171,7 @@ def _ends(settings: Mapping[str, Any], low: float, high: float) -> tuple[float, 
 #: What can be drawn, by the name that the list gives it.
 KINDS: dict[str, Callable[[np.random.Generator, Input], Samples]] = {
     "picture": _picture,
+    "writing": _writing,
     "sound": _sound,
     "signal": _signal,
     "noise": _noise,

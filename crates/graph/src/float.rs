@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use lanner_network::kernel::{add_columns, add_conv, fold_windows};
-use lanner_network::movement::Sources;
+use lanner_network::movement::Moves;
 use lanner_network::product::Matrices;
 use lanner_network::shape::{area, check_input, image, per_channel_or_whole};
-use lanner_network::{CompileError, ConvGeometry, InputError, Tensors, Window, movement};
+use lanner_network::{CompileError, ConvGeometry, InputError, Tensors, Window};
 
 use crate::elementwise::Elementwise;
 use crate::graph::{Graph, Node, Op, conv_geometry, infer};
@@ -55,7 +55,7 @@ enum Kind<'a> {
         count_include_pad: bool,
     },
     Copy,
-    Move(Sources),
+    Move(Moves),
     Add,
     Mul,
     MatrixProduct(Matrices),
@@ -182,10 +182,10 @@ fn prepare<'a>(
             Matrices::of(x, inputs[1])
                 .map_err(|reason| CompileError::Wiring { node: node.name.clone(), reason })?,
         ),
-        Op::Transpose { axes } => Kind::Move(movement::transpose_sources(x, axes)),
-        Op::Slice { starts, sizes, steps } => Kind::Move(movement::slice_sources(x, starts, sizes, steps)),
-        Op::Pad { before, .. } => Kind::Move(movement::pad_sources(x, before, y)),
-        Op::Concat { axis } => Kind::Move(movement::concat_sources(inputs, *axis, y)),
+        Op::Transpose { axes } => Kind::Move(Moves::transpose(x, axes)),
+        Op::Slice { starts, sizes, steps } => Kind::Move(Moves::slice(x, starts, sizes, steps)),
+        Op::Pad { before, .. } => Kind::Move(Moves::pad(x, before, y)),
+        Op::Concat { axis } => Kind::Move(Moves::concat(inputs, *axis, y)),
         Op::Trees(trees) => Kind::Trees(Forest::new(node, trees, x, tensors)?),
         Op::Softmax => Kind::Softmax,
         Op::ArgMax => Kind::ArgMax,
@@ -242,9 +242,9 @@ impl Step<'_> {
                 let y = &values[self.inputs[1]];
                 matrices.products(x, y, |sum, x, y| sum + x * y)
             }
-            Kind::Move(sources) => {
+            Kind::Move(moves) => {
                 let inputs: Vec<&[f32]> = self.inputs.iter().map(|&id| values[id].as_slice()).collect();
-                movement::gather(&inputs, sources)
+                moves.apply(&inputs)
             }
             Kind::Trees(forest) => forest.eval(x),
             Kind::Softmax => softmax(x, self.in_shape.last().copied().unwrap_or(1)),

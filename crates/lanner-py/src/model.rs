@@ -46,13 +46,13 @@ impl NativeModel {
         let elsewhere = traces.map(Elsewhere::new);
         let tracer = elsewhere.as_ref().map_or(&OwnCores as &dyn Tracer, |elsewhere| elsewhere);
         let compiled = py.detach(|| {
-            let mut stage = |name: &'static str| {
+            let stage = |name: &str| {
                 // Whoever listens must not stop the work.
                 let _ = tell.as_ref().map(|tell| Python::attach(|py| tell.call1(py, (name,))));
             };
             let options = CompileOptions::from_json(options_json)?;
-            let calibration = Calibration { samples: &samples, tracer };
-            Model::compile_telling(Graph::from_json(graph_json)?, weights, calibration, &options, &mut stage)
+            let calibration = Calibration { samples: &samples, tracer, tell: &stage };
+            Model::compile_telling(Graph::from_json(graph_json)?, weights, calibration, &options)
         });
         if let Some(failure) = elsewhere.and_then(Elsewhere::into_failure) {
             return Err(failure);

@@ -6,7 +6,7 @@ use lanner_plan::{
     CHECKING, Choices, Design, Limits, Mode, Plan, PlanError, Prices, Rings, Saturation, TRIED, check_sums,
     choose, plan_within, promise,
 };
-use lanner_quantize::{Calibration, compile, compile_to};
+use lanner_quantize::{Calibration, NoRoom, compile, compile_to};
 
 use crate::modes::names;
 use crate::{CompileOptions, Error, ErrorKind, Result};
@@ -44,8 +44,8 @@ impl Job<'_> {
     ///
     /// # Errors
     /// As [`Model::compile`](crate::Model::compile); in mode `auto`, what mode `cheetah` refuses if no mode takes the graph, or of modes that check clients the first one.
-    pub(crate) fn run(&self, tell: &mut dyn FnMut(&'static str)) -> Result<Done> {
-        let mode = self.options.mode()?;
+    pub(crate) fn run(&self) -> Result<Done> {
+        let (mode, tell) = (self.options.mode()?, self.calibration.tell);
         if !self.options.is_auto() {
             tell("calibrating");
             let (network, equalised) = self.network(mode)?;
@@ -115,7 +115,13 @@ impl Job<'_> {
             return Ok(modes);
         }
         let mut found: Vec<(Mode, f64)> = Vec::new();
-        for mode in modes {
+        for (number, mode) in (1..).zip(&modes) {
+            let mode = *mode;
+            (self.calibration.tell)(&format!(
+                "comparing modes: {}, {number} of {}",
+                mode.name(),
+                modes.len()
+            ));
             let rings = self.options.quantization(mode)?;
             // What is refused of one sample may be taken with all; but no mode but the usual one is tried for that.
             let network = compile(self.graph, self.tensors, sample, &rings).map_err(Error::from);
@@ -174,6 +180,7 @@ impl Job<'_> {
             else {
                 break;
             };
+            (self.calibration.tell)(&format!("calibrating: channels equalised by {doublings} doublings"));
             let again = self.searched(mode, &equal)?;
             match error(&again) {
                 Some(error) if error < least => (best, least) = ((again, Some(equal)), error),
@@ -188,9 +195,12 @@ impl Job<'_> {
     fn searched(&self, mode: Mode, tensors: &Tensors) -> Result<Found> {
         let (policy, limits) = (self.options.policy()?, self.options.limits.limits());
         let choices = self.choices(mode)?;
-        let cost = |network: &PublicNetwork| {
-            bytes(network, policy, &choices, &limits).map_err(|error| error.place().to_owned())
+        let no_room = |error: PlanError| NoRoom {
+            node: error.place().to_owned(),
+            reason: error.to_string(),
+            fix: error.fix().into_owned(),
         };
+        let cost = |network: &PublicNetwork| bytes(network, policy, &choices, &limits).map_err(no_room);
         let (rings, aim) = (self.options.quantization(mode)?, self.options.aim(mode, policy));
         Ok(compile_to(self.graph, tensors, self.calibration, &rings, aim, &cost))
     }

@@ -7,7 +7,7 @@ use lanner_primitives::Prg;
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 use lanner_session::requests::{Request, Requester, Responder};
 
-use lanner_wire::Channel;
+use lanner_wire::{Channel, ChannelError};
 
 use crate::{Error, ErrorKind, Model, Prediction, Result};
 
@@ -34,9 +34,17 @@ pub fn run(model: &Model, samples: &[&[f32]]) -> Result<Vec<Prediction>> {
     drop(client);
     let served =
         serving.join().map_err(|_| Error::new(ErrorKind::Misuse, "the serving thread ended early"))?;
-    // The server's own error comes first: the client's is often only that the server is gone.
-    served?;
-    predicted
+    first_error(served, predicted)
+}
+
+/// What was predicted, or the error that was first: that of a party is often only that the other is gone.
+fn first_error<T>(served: std::result::Result<(), ExecutionError>, predicted: Result<T>) -> Result<T> {
+    match served {
+        Err(error) if !matches!(error.channel(), Some(ChannelError::Disconnected)) || predicted.is_ok() => {
+            Err(error.into())
+        }
+        _ => predicted,
+    }
 }
 
 fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Result<(), ExecutionError> {
@@ -46,5 +54,24 @@ fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Res
             Request::End => return Ok(()),
             request => service.answer(channel, request)?,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_party_that_is_gone_hides_no_error_of_its_own() {
+        let gone = || ExecutionError::Channel(ChannelError::Disconnected);
+        let own = || ExecutionError::NoKeys;
+        let told =
+            |served, predicted| first_error::<()>(served, predicted).map_err(|error| error.to_string());
+        let text = |error: ExecutionError| Err(Error::from(error).to_string());
+        assert_eq!(told(Err(gone()), Err(own().into())), text(own()));
+        assert_eq!(told(Err(own()), Err(gone().into())), text(own()));
+        assert_eq!(told(Ok(()), Err(own().into())), text(own()));
+        assert_eq!(told(Err(gone()), Ok(())), text(gone()));
+        assert_eq!(told(Ok(()), Ok(())), Ok(()));
     }
 }

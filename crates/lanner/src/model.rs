@@ -65,10 +65,10 @@ impl Model {
         calibration: &[f32],
         options: &CompileOptions,
     ) -> Result<Self> {
-        Self::compile_telling(graph, tensors, calibration.into(), options, &mut |_| ())
+        Self::compile_telling(graph, tensors, calibration.into(), options)
     }
 
-    /// As [`Self::compile`]; `tell` hears the name of each stage as it begins.
+    /// As [`Self::compile`]; the calibration's `tell` hears the name of each stage as it begins, and what is tried in it.
     ///
     /// # Errors
     /// As [`Self::compile`]; [`ErrorKind::Transport`] if networks are not traced over the samples.
@@ -77,9 +77,9 @@ impl Model {
         tensors: Tensors,
         calibration: Calibration<'_>,
         options: &CompileOptions,
-        tell: &mut dyn FnMut(&'static str),
     ) -> Result<Self> {
         options.check()?;
+        let tell = calibration.tell;
         check_published(&options.inputs, &tensors)?;
         let (mode, policy) = (options.mode()?, options.policy()?);
         let kernel_times = options.kernel_times()?;
@@ -93,7 +93,7 @@ impl Model {
         }
         foresee(&outline, computed, values, calibration.samples, options)?;
         let job = Job { graph: computed, tensors: values, calibration, options };
-        let Done { network, plan, equalised } = job.run(tell)?;
+        let Done { network, plan, equalised } = job.run()?;
         let public = network.public().clone();
         let mut salt = [0; 32];
         Prg::from_entropy()

@@ -6,7 +6,7 @@ use crate::accumulator::Accumulator;
 use crate::elementwise::FixedElementwise;
 use crate::integer::{Integer, Integers, MOST_NEAREST, confine, nearest};
 use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wide};
-use crate::movement::{Sources, gather};
+use crate::movement::Moves;
 use crate::network::{FixedNode, FixedOp, FunctionFit, LinearWeights, Network, machine_bounds, sum_bound};
 use crate::shape::{area, image};
 use crate::stage::Stage;
@@ -20,7 +20,7 @@ use crate::{CompileError, InputError, product};
 pub struct FixedExecutor<'a> {
     pub(crate) network: &'a Network,
     layers: BTreeMap<usize, Layer>,
-    moves: BTreeMap<usize, Sources>,
+    moves: BTreeMap<usize, Moves>,
     /// The last node that uses each value; the output's own number for the output.
     last_uses: Vec<usize>,
     /// Whether a ring is so large that values are integers of 128 bits.
@@ -133,7 +133,7 @@ impl<'a> FixedExecutor<'a> {
             (index, Layer::new(&layer, &nodes[index], magnitude, is_wide))
         };
         let moves = (0..nodes.len()).filter(|&index| !matches!(nodes[index].op, FixedOp::Reshape));
-        let moves = moves.filter_map(|index| Some((index, network.public().sources(index)?))).collect();
+        let moves = moves.filter_map(|index| Some((index, network.public().moves(index)?))).collect();
         let mut last_uses: Vec<usize> = (0..=nodes.len()).collect();
         for (index, node) in nodes.iter().enumerate() {
             node.inputs.iter().for_each(|&value| last_uses[value] = index);
@@ -321,10 +321,10 @@ impl<'a> FixedExecutor<'a> {
                 x.iter().zip(bias).map(|(x, b)| *x + I::of(*b)).collect()
             }
             op => {
-                if let Some(sources) = self.moves.get(&index) {
+                if let Some(moves) = self.moves.get(&index) {
                     let inputs: Vec<&[I]> =
                         node.inputs.iter().map(|&value| values[value].as_slice()).collect();
-                    return gather(&inputs, sources);
+                    return moves.apply(&inputs);
                 }
                 let last = self.last_uses[first] == index;
                 let mut x = if last { std::mem::take(&mut values[first]) } else { x.to_vec() };

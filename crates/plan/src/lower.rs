@@ -3,6 +3,7 @@
 mod by_transfers;
 mod cheetah;
 mod chosen;
+mod encrypted;
 mod forms;
 mod function;
 mod guards;

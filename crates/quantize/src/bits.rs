@@ -35,6 +35,11 @@ impl LayerBits {
         }
     }
 
+    /// Whether all items have the same.
+    pub(super) fn are_uniform(&self) -> bool {
+        [&self.activations, &self.weights].iter().all(|bits| bits.windows(2).all(|pair| pair[0] == pair[1]))
+    }
+
     /// The same for all, less so many for each item.
     pub(super) fn with_less(options: &QuantizationOptions, less: &[u32]) -> Self {
         let from = |bits: u32| less.iter().map(|less| bits.saturating_sub(*less).max(FEWEST_BITS)).collect();

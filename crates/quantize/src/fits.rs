@@ -29,15 +29,23 @@ struct Tried {
 /// How many refusals are remembered of a layer.
 const MOST_REFUSED: usize = 256;
 
+/// How many scales of a layer are remembered with their integers, and how many integers of all layers: 256 megabytes.
+const MOST_MADE: usize = 16;
+const MOST_WEIGHTS_MADE: usize = 1 << 25;
+
 impl<'a> Fits<'a> {
-    /// Reads the layers' tensors.
-    pub(super) fn new(draft: &'a Draft, items: &[Item<'_>]) -> Result<Self, CompileError> {
+    /// Reads the layers' tensors, which have so many weights together.
+    pub(super) fn new(draft: &'a Draft, items: &[Item<'_>], weights: usize) -> Result<Self, CompileError> {
+        let most_made = (MOST_WEIGHTS_MADE / weights.max(1)).clamp(1, MOST_MADE);
         let layers = items.iter().filter_map(|item| match item.action {
             Action::Layer { node, .. } => Some((node, item.shape[0])),
             _ => None,
         });
         let read = |(node, channels)| {
-            Ok((node, Layer { real: RealLayer::new(draft, node, channels)?, tried: RefCell::default() }))
+            Ok((
+                node,
+                Layer { real: RealLayer::new(draft, node, channels, most_made)?, tried: RefCell::default() },
+            ))
         };
         layers.map(read).collect::<Result<_, _>>().map(Self)
     }

@@ -1,6 +1,8 @@
 //! One linear layer's integers: the weight scale that uses a ring's room.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 
 use lanner_graph::Op;
 use lanner_graph::pass::Draft;
@@ -23,6 +25,20 @@ pub(super) struct RealLayer<'a> {
     squares: f64,
     /// Of each output channel's weights, the sum of those above 0 and the sum of those below.
     sums: Vec<[f64; 2]>,
+    /// What scales made of the weights, those asked for last first: a search comes to the same again and again.
+    made: RefCell<VecDeque<Made>>,
+    /// How many of these are kept.
+    most_made: usize,
+}
+
+/// A layer's integers at the scales of its weights and of its input.
+#[derive(Debug)]
+struct Made {
+    /// Their bits.
+    scales: [u64; 2],
+    weights: LinearWeights,
+    /// See [`FittedLayer::error`].
+    error: Option<f64>,
 }
 
 /// A layer's integers; a unit of weight is `scale`. Clones share them.
@@ -122,7 +138,14 @@ impl Relation {
 
 impl<'a> RealLayer<'a> {
     /// Reads the tensors of node `node`, a layer with a given number of output channels.
-    pub(super) fn new(draft: &'a Draft, node: usize, channels: usize) -> Result<Self, CompileError> {
+    ///
+    /// Its integers at the last `most_made` scales are kept.
+    pub(super) fn new(
+        draft: &'a Draft,
+        node: usize,
+        channels: usize,
+        most_made: usize,
+    ) -> Result<Self, CompileError> {
         let node = &draft.graph.nodes[node];
         let (Op::Conv { weight, bias, .. } | Op::MatMul { weight, bias }) = &node.op else {
             return Err(CompileError::UnknownTensor { node: node.name.clone(), tensor: "weight".to_owned() });
@@ -147,7 +170,7 @@ impl<'a> RealLayer<'a> {
             [weights().filter(|w| *w > 0.0).sum(), weights().filter(|w| *w < 0.0).sum()]
         };
         let sums = weight.chunks_exact((weight.len() / channels).max(1)).map(of_row).collect();
-        Ok(Self { channels, weight, bias, largest, squares, sums })
+        Ok(Self { channels, weight, bias, largest, squares, sums, made: RefCell::default(), most_made })
     }
 
     /// The finest weights that fit the room and have the bits asked for: proved to fit if possible, else for twice the peak.
@@ -158,7 +181,7 @@ impl<'a> RealLayer<'a> {
             self.largest == 0.0 || self.largest / positive(scale) >= half_range(fewest) as f64 - 0.5
         };
         let enough = |(weights, _): &(LinearWeights, f64)| {
-            self.largest == 0.0 || largest(weights) >= half_range(fewest)
+            self.largest == 0.0 || weights.largest_weight() >= half_range(fewest).unsigned_abs()
         };
         // The scale may be rounded up by a step, and the fewest bits must be left.
         let step = if room.origin.is_some() { grid::STEP } else { 1.0 };
@@ -174,7 +197,10 @@ impl<'a> RealLayer<'a> {
             let quantized = may_do(scale).then(|| self.quantize(scale, room.input_scale));
             quantized.map(|weights| (weights, scale)).filter(enough)
         });
-        fitted.map(|(weights, scale)| FittedLayer { error: self.error(&weights, scale), weights, scale })
+        fitted.map(|(weights, scale)| {
+            let error = self.error(&weights, [scale, room.input_scale]);
+            FittedLayer { weights, scale, error }
+        })
     }
 
     /// The finest weights whose worst case fits, with their scale: at least `least` and one that may do.
@@ -225,7 +251,19 @@ impl<'a> RealLayer<'a> {
         self.largest
     }
 
+    /// The weights as multiples of a scale, and the biases.
     fn quantize(&self, scale: f64, input_scale: f64) -> LinearWeights {
+        let (real, mut all) = ([scale, input_scale], self.made.borrow_mut());
+        let scales = real.map(f64::to_bits);
+        let known = all.iter().position(|made| made.scales == scales).and_then(|place| all.remove(place));
+        let made = known.unwrap_or_else(|| Made { scales, weights: self.rounded(real), error: None });
+        let weights = made.weights.clone();
+        all.truncate(self.most_made.saturating_sub(1));
+        all.push_front(made);
+        weights
+    }
+
+    fn rounded(&self, [scale, input_scale]: [f64; 2]) -> LinearWeights {
         let of_weight = |w: &f32| {
             let exact = f64::from(*w) / scale;
             let is_small = exact.abs() <= MOST_NEAREST as f64;
@@ -237,8 +275,16 @@ impl<'a> RealLayer<'a> {
         LinearWeights::new(self.channels, weight, bias)
     }
 
-    /// The root mean square of the rounding error over that of the weights.
-    fn error(&self, weights: &LinearWeights, scale: f64) -> f64 {
+    /// The root mean square of the rounding error over that of the weights, which these scales gave.
+    fn error(&self, weights: &LinearWeights, scales: [f64; 2]) -> f64 {
+        let (mut made, bits) = (self.made.borrow_mut(), scales.map(f64::to_bits));
+        let Some(made) = made.iter_mut().find(|made| made.scales == bits) else {
+            return self.rounding_error(weights, scales[0]);
+        };
+        *made.error.get_or_insert_with(|| self.rounding_error(weights, scales[0]))
+    }
+
+    fn rounding_error(&self, weights: &LinearWeights, scale: f64) -> f64 {
         let error = |(w, q): (&f32, &i64)| square(f64::from(*w) - *q as f64 * scale);
         let lost: f64 = self.weight.iter().zip(weights.weight()).map(error).sum();
         if self.squares == 0.0 { 0.0 } else { (lost / self.squares).sqrt() }
@@ -267,10 +313,6 @@ fn square(x: f64) -> f64 {
     x * x
 }
 
-fn largest(weights: &LinearWeights) -> i64 {
-    weights.weight().iter().map(|w| w.abs()).max().unwrap_or(0)
-}
-
 /// The largest signed integer of a given number of bits.
 pub(super) const fn half_range(bits: u32) -> i64 {
     (1 << (bits - 1)) - 1
@@ -279,4 +321,66 @@ pub(super) const fn half_range(bits: u32) -> i64 {
 /// A scale must be positive; a layer of zeros may take any.
 fn positive(scale: f64) -> f64 {
     if scale > f64::MIN_POSITIVE { scale } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use lanner_network::Evidence;
+
+    use super::*;
+
+    fn layer(most_made: usize) -> RealLayer<'static> {
+        let weight: Vec<f32> = (0..12).map(|index| (index as f32 * 1.7).sin()).collect();
+        let squares = weight.iter().map(|w| square(f64::from(*w))).sum();
+        let largest = weight.iter().fold(0.0_f64, |largest, w| largest.max(f64::from(w.abs())));
+        let sums = vec![[3.0, -3.0]; 3];
+        let bias = Cow::Owned(vec![0.5, -0.25, 0.0]);
+        let made = RefCell::default();
+        RealLayer { channels: 3, weight: Cow::Owned(weight), bias, largest, squares, sums, made, most_made }
+    }
+
+    fn room(input_scale: f64, peak: f64) -> Room {
+        let ring = Accumulator::powers_of_two().last().unwrap();
+        Room {
+            input: Bound { low: -100, high: 100, evidence: Evidence::Proved },
+            input_scale,
+            peak,
+            growth: 1.0,
+            others: None,
+            proof: false,
+            joined: false,
+            ring,
+            limit: 1 << 20,
+            relation: None,
+            origin: None,
+            bits: [6, 10],
+        }
+    }
+
+    /// Rooms that come again, with others between them; some have the same scale of weights, and biases of their own.
+    #[test]
+    fn a_layer_that_remembers_scales_fits_as_one_that_does_not() {
+        let (forgetful, other) = (layer(1), layer(3));
+        for (input_scale, peak) in [
+            (0.1, 1.0),
+            (0.1, 900.0),
+            (0.2, 1.0),
+            (0.1, 1.0),
+            (0.4, 1.0),
+            (0.8, 1.0),
+            (0.1, 900.0),
+            (0.1, 1.0),
+        ] {
+            let fitted = [&forgetful, &other].map(|layer| layer.fit(&room(input_scale, peak), 1.0).unwrap());
+            let [a, b] = fitted;
+            assert_eq!(a.weights, b.weights);
+            assert_eq!([a.scale, a.error].map(f64::to_bits), [b.scale, b.error].map(f64::to_bits));
+            assert_eq!(a.weights, forgetful.rounded([a.scale, input_scale]));
+            assert!(forgetful.made.borrow().len() == 1 && other.made.borrow().len() <= 3);
+        }
+        assert_eq!(other.made.borrow().len(), 3);
+        let known = other.made.borrow()[0].weights.clone();
+        let again = other.fit(&room(0.1, 1.0), 1.0).unwrap().weights;
+        assert!(std::ptr::eq(known.weight(), again.weight()));
+    }
 }

@@ -43,7 +43,7 @@ pub use outline::outline;
 pub use precision::{Aim, Told};
 use prepared::Prepared;
 pub use replace::{Replaced, replace_relu};
-pub use search::compile_to;
+pub use search::{Cost, NoRoom, compile_to};
 pub use trace::{Calibration, Earlier, OneCore, OwnCores, Trace, Tracer};
 use trees::TreeGraph;
 

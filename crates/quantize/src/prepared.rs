@@ -36,6 +36,7 @@ pub(super) struct Prepared<'c> {
     head: Head,
     samples: Samples<'c>,
     tracer: &'c dyn Tracer,
+    tell: &'c (dyn Fn(&str) + Sync),
     /// All samples, one after the other, as the draft takes them where it does not take them as they are.
     coded: Option<Vec<f32>>,
     coding: Option<Coding>,
@@ -71,7 +72,7 @@ impl<'c> Prepared<'c> {
         calibration: Calibration<'c>,
         options: &QuantizationOptions,
     ) -> Result<Self, CompileError> {
-        let Calibration { samples: calibration, tracer } = calibration;
+        let Calibration { samples: calibration, tracer, tell } = calibration;
         let input = prepare_input(graph, tensors, calibration, options)?;
         let CodedInput { mut draft, head, samples: coded, coding } = input;
         steps::check_count(&draft)?;
@@ -85,6 +86,7 @@ impl<'c> Prepared<'c> {
             head,
             samples,
             tracer,
+            tell,
             coded,
             coding,
             made: Vec::new(),
@@ -241,7 +243,7 @@ impl<'c> Prepared<'c> {
         } else {
             only_polynomials(&items)?;
         }
-        let fits = Fits::new(&self.draft, &items)?;
+        let fits = Fits::new(&self.draft, &items, self.over_layers(|weights, _| weights)?)?;
         let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
         let input_ends = options.input_range.unwrap_or(seen[0].ends);
         let compared = self.compared(&items, &samples)?;
@@ -291,6 +293,11 @@ impl<'p> Part<'p> {
             earlier: RefCell::default(),
         };
         choice.fewest_circuits()
+    }
+
+    /// Says what is tried.
+    pub(super) fn tell(&self, what: &str) {
+        (self.prepared.tell)(what);
     }
 
     /// What is lowered.

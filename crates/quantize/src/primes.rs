@@ -84,9 +84,10 @@ impl Search<'_> {
                     Ok(candidate) => {
                         let node = self.part.items[allotted.fewest.0].name.clone();
                         return match self.priced(candidate) {
-                            Ok(best) => {
-                                Ok(Found { best, limit: Some(Refusal { node, error: None, refused: None }) })
-                            }
+                            Ok(best) => Ok(Found {
+                                best,
+                                limit: Some(Refusal::of_mode(node, "there is no larger ring")),
+                            }),
                             Err(refusal) => refusal.try_into(),
                         };
                     }

@@ -50,10 +50,24 @@ const MOST_CHECKS: usize = 6;
 /// With fewer bits than these for want of room, samples that run away are set aside.
 const USUAL_BITS: u32 = 8;
 
+/// What a mode makes of a network: the bytes that a prediction takes.
+pub type Cost<'c> = dyn Fn(&PublicNetwork) -> Result<u64, NoRoom> + 'c;
+
+/// Why a mode has no room for a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    /// The node that it has no room for.
+    pub node: String,
+    /// Why, for people.
+    pub reason: String,
+    /// What to do about it; empty where nothing can be suggested.
+    pub fix: String,
+}
+
 /// Compiles a graph with the fewest bits that reach a precision, or with those asked for.
 ///
 /// `options` say which rings there are and what an input may be; their bits do not count. `cost` is what a mode makes of a network: the
-/// bytes that a prediction takes, or the name of a node that it has no room for. A network that it has no room for with any number of
+/// bytes that a prediction takes, or why it has no room for it. A network that it has no room for with any number of
 /// bits is returned as it is.
 ///
 /// # Errors
@@ -65,7 +79,7 @@ pub fn compile_to<'c>(
     calibration: impl Into<Calibration<'c>>,
     options: &QuantizationOptions,
     aim: Aim,
-    cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
+    cost: &Cost<'_>,
 ) -> Result<Network, CompileError> {
     let (options, calibration) = (check(options)?, calibration.into());
     check_aim(aim.precision)?;
@@ -136,7 +150,7 @@ fn search(
     prepared: &Prepared<'_>,
     options: &QuantizationOptions,
     aim: Aim,
-    cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
+    cost: &Cost<'_>,
 ) -> Result<Outcome, CompileError> {
     let mut outcome = Err(crate::options::refuse_all());
     for kept in prepared.kept() {
@@ -175,10 +189,11 @@ fn search(
     if aim.demanded && !reached.is_met() {
         let (bits, asked) = (best.bits, aim.precision.to_string().into());
         let reason = why_no_more(bits, limit.as_ref());
+        let room = limit.as_ref().map(|limit| limit.fix.clone()).filter(|fix| !fix.is_empty());
+        let fix = room.unwrap_or_else(|| next_step(&reached, prepared.covers_little(options)));
         let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
         let fix = format!(
-            "{}; `lanner debug` shows which layer loses precision, and {} compiles the model as it is",
-            next_step(&reached, prepared.covers_little(options)),
+            "{fix}; `lanner debug` shows which layer loses precision, and {} compiles the model as it is",
             Field::ALLOW_IMPRECISE
         );
         let lost = reached.labels_lost.try_into().unwrap_or(u32::MAX);
@@ -220,7 +235,7 @@ fn why_no_more(bits: u32, limit: Option<&Refusal>) -> String {
     match limit {
         _ if bits == Precision::MOST_BITS => "the largest number that lanner offers".to_owned(),
         Some(Refusal { error: Some(error), .. }) => format!("with {}: {error}", bits + 1),
-        Some(_) => format!("the mode has no room for {}", bits + 1),
+        Some(Refusal { reason, .. }) => format!("the mode has no room for {}: {reason}", bits + 1),
         None => format!("{} to {bits} were tried", Precision::FEWEST_BITS),
     }
 }
@@ -286,6 +301,9 @@ pub(super) struct Refusal {
     pub(super) node: String,
     /// Why rings have no room.
     pub(super) error: Option<Box<CompileError>>,
+    /// Why the mode has none, and what to do about that; empty where rings have none.
+    reason: String,
+    fix: String,
     /// What rings have room for, and the mode has not.
     pub(super) refused: Option<Box<Candidate>>,
 }
@@ -299,7 +317,14 @@ impl From<CompileError> for Refusal {
             CompileError::Network { place, .. } => place.clone(),
             _ => String::new(),
         };
-        Self { node, error: Some(Box::new(error)), refused: None }
+        Self { node, error: Some(Box::new(error)), reason: String::new(), fix: String::new(), refused: None }
+    }
+}
+
+impl Refusal {
+    /// Of a mode, for a reason about which nothing can be done.
+    pub(super) fn of_mode(node: String, reason: &str) -> Self {
+        Self { node, error: None, reason: reason.to_owned(), fix: String::new(), refused: None }
     }
 }
 
@@ -334,7 +359,7 @@ pub(super) struct Search<'a> {
     closeness: Closeness<'a>,
     /// The same for what was made, held against the samples and one another.
     of_made: Option<Closeness<'a>>,
-    cost: &'a dyn Fn(&PublicNetwork) -> Result<u64, String>,
+    cost: &'a Cost<'a>,
     /// The fewest bits that are tried.
     fewest: u32,
     /// The most bits that are not known to be too many.
@@ -533,6 +558,8 @@ impl<'a> Search<'a> {
         bits: u32,
         samples: &Samples<'_>,
     ) -> Result<Candidate, Refusal> {
+        let less = if layers.are_uniform() { "" } else { ", fewer in some layers" };
+        self.part.tell(&format!("calibrating: {bits} bits{less}, {} samples", samples.len()));
         let Chosen { network, scores, made, .. } = self.part.choose(options, layers, samples.clone())?;
         let mut measured = self.closeness.measure(samples, &scores, network.output_scale());
         if let Some(closeness) = &self.of_made {
@@ -547,9 +574,9 @@ impl<'a> Search<'a> {
     pub(super) fn priced(&self, candidate: Candidate) -> Result<Candidate, Refusal> {
         match (self.cost)(candidate.network.public()) {
             Ok(cost) => Ok(Candidate { cost, ..candidate }),
-            Err(node) => {
+            Err(NoRoom { node, reason, fix }) => {
                 let refused = Some(Box::new(Candidate { cost: u64::MAX, ..candidate }));
-                Err(Refusal { node, error: None, refused })
+                Err(Refusal { fix, refused, ..Refusal::of_mode(node, &reason) })
             }
         }
     }

@@ -6,19 +6,24 @@ use std::sync::OnceLock;
 use lanner_graph::cores;
 use lanner_network::{CompileError, FixedExecutor, InputError, Integers, Network, Stage, alike};
 
-/// Calibration samples, and who traces networks over them.
+/// Calibration samples, who traces networks over them, and who hears of it.
 #[derive(Clone, Copy)]
 pub struct Calibration<'c> {
     /// Samples of the graph's input, one after the other, row-major.
     pub samples: &'c [f32],
     /// What traces networks over them.
     pub tracer: &'c dyn Tracer,
+    /// Hears what is tried, as it begins.
+    pub tell: &'c (dyn Fn(&str) + Sync),
 }
+
+/// For those who want to hear nothing.
+const fn silent(_: &str) {}
 
 impl<'c, S: AsRef<[f32]> + ?Sized> From<&'c S> for Calibration<'c> {
     /// Samples that this machine traces networks over.
     fn from(samples: &'c S) -> Self {
-        Self { samples: samples.as_ref(), tracer: &OwnCores }
+        Self { samples: samples.as_ref(), tracer: &OwnCores, tell: &silent }
     }
 }
 

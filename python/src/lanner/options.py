@@ -495,7 +495,7 @@ class CompileKeywords(TypedDict, total=False):
     progress: Annotated[
         Callable[[str], None] | None,
         Option(
-            "Hears the name of each stage as it begins.",
+            "Hears the name of each stage as it begins, and what is tried in it.",
             at=None,
         ),
     ]

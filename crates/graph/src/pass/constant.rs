@@ -5,7 +5,7 @@
 //! transposition. A term passes a reshape or a transposition, and, one per channel, pooling. Behind an `Add` a term enters one branch
 //! and a factor both, where layers are there to take them.
 
-use lanner_network::movement::{gather, transpose_sources};
+use lanner_network::movement::Moves;
 use lanner_network::{CompileError, Tensor};
 
 use super::{Draft, fold};
@@ -219,12 +219,12 @@ enum Factors {
 /// The constant on the other side of a transposition of a value of shape `shape`.
 pub(super) fn moved_by(op: &Op, shape: &[usize], values: &[f32], back: bool) -> Vec<f32> {
     let Op::Transpose { axes } = op else { return values.to_vec() };
-    let sources = transpose_sources(shape, axes);
+    let moves = Moves::transpose(shape, axes);
     if !back {
-        return gather(&[values], &sources);
+        return moves.apply(&[values]);
     }
     let mut moved = vec![0.0; values.len()];
-    for (source, &value) in sources.iter().flatten().zip(values) {
+    for (source, &value) in moves.sources().iter().flatten().zip(values) {
         moved[source.element] = value;
     }
     moved

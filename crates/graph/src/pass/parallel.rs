@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
-use lanner_network::{CompileError, MAX_INPUTS, Tensor, movement};
+use lanner_network::movement::Moves;
+use lanner_network::{CompileError, MAX_INPUTS, Tensor};
 
 use super::leftover::uniform;
 use super::{Draft, constant};
@@ -145,7 +146,7 @@ fn join_layers(draft: &mut Draft, members: &[usize]) -> Result<(), CompileError>
     let Op::MatMul { weight, bias } = &first.op else { return Ok(()) };
     let matrix = draft.tensors.of_node(&first.name, weight)?;
     let &[inputs, outputs] = matrix.shape() else { return Ok(()) };
-    let rows = movement::gather(&[matrix.data()], &movement::transpose_sources(matrix.shape(), &[1, 0]));
+    let rows = Moves::transpose(matrix.shape(), &[1, 0]).apply(&[matrix.data()]);
     let kernel = Tensor::new(vec![outputs, inputs, 1, 1], rows).unwrap_or_else(|| Tensor::vector(Vec::new()));
     let weight = draft.add_tensor(&format!("{}/kernel", first.name), kernel)?;
     let bias = bias.clone();

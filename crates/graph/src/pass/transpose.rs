@@ -3,6 +3,7 @@
 //! Exports from channels-last frameworks wrap every layer in a pair. Moving elements costs the parties nothing, but an activation
 //! between two transpositions hides the layers around it from the other passes.
 
+use lanner_network::movement::Moves;
 use lanner_network::{CompileError, Tensor};
 
 use super::{Draft, tidy};
@@ -89,8 +90,7 @@ fn untranspose(constant: &Tensor, shape: &[usize], axes: &[usize]) -> Tensor {
     aligned.extend(constant.shape());
     let mut back = vec![0; axes.len()];
     axes.iter().enumerate().for_each(|(to, &from)| back[from] = to);
-    let sources = lanner_network::movement::transpose_sources(&aligned, &back);
-    let data = lanner_network::movement::gather(&[constant.data()], &sources);
+    let data = Moves::transpose(&aligned, &back).apply(&[constant.data()]);
     let moved = back.iter().map(|&axis| aligned[axis]).collect();
     Tensor::new(moved, data).unwrap_or_else(|| constant.clone())
 }

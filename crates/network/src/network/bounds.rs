@@ -270,7 +270,7 @@ pub(crate) fn check_weights(
         {
             return Err(wrong("what it adds has more bits than it says"));
         }
-        if layer.weight().iter().any(|&w| i32::try_from(w).is_err()) {
+        if layer.weight_ends().into_iter().any(|w| i32::try_from(w).is_err()) {
             return Err(wrong("a weight does not fit 32 bits"));
         }
         if matches!(node.op, FixedOp::Linear { picks: true, .. })

@@ -10,7 +10,7 @@ use crate::accumulator::Accumulator;
 use crate::elementwise::FixedClip;
 use crate::grid::GridFactor;
 use crate::integer::rescale;
-use crate::movement::{self, Source};
+use crate::movement::{Moves, Source};
 use crate::repeats::Repeat;
 use crate::version::check_version;
 
@@ -218,16 +218,21 @@ impl PublicNetwork {
     /// does more than move elements.
     #[must_use]
     pub fn sources(&self, node: usize) -> Option<Vec<Option<Source>>> {
+        self.moves(node).map(|moves| moves.sources())
+    }
+
+    /// How the elements of node `node`'s inputs move, if the operator does no more than that.
+    pub(crate) fn moves(&self, node: usize) -> Option<Moves> {
         let FixedNode { op, inputs, shape, .. } = &self.nodes[node];
         let input = self.shape(inputs[0]);
         Some(match op {
-            FixedOp::Reshape => movement::reshape_sources(input),
-            FixedOp::Transpose { axes } => movement::transpose_sources(input, axes),
-            FixedOp::Slice { starts, steps } => movement::slice_sources(input, starts, shape, steps),
-            FixedOp::Pad { before } => movement::pad_sources(input, before, shape),
+            FixedOp::Reshape => Moves::reshape(input),
+            FixedOp::Transpose { axes } => Moves::transpose(input, axes),
+            FixedOp::Slice { starts, steps } => Moves::slice(input, starts, shape, steps),
+            FixedOp::Pad { before } => Moves::pad(input, before, shape),
             FixedOp::Concat { axis } => {
                 let inputs: Vec<&[usize]> = inputs.iter().map(|&value| self.shape(value)).collect();
-                movement::concat_sources(&inputs, *axis, shape)
+                Moves::concat(&inputs, *axis, shape)
             }
             _ => return None,
         })

@@ -185,6 +185,5 @@ fn check(seen: &Calibrated, unproved: bool, limit: i128) -> Result<(), &'static 
 }
 
 fn bits_of(layer: &LinearWeights) -> u32 {
-    let largest = layer.weight().iter().map(|w| w.unsigned_abs()).max().unwrap_or(0);
-    u64::BITS - largest.leading_zeros() + 1
+    u64::BITS - layer.largest_weight().leading_zeros() + 1
 }

@@ -15,6 +15,8 @@ struct Integers {
     bias: Vec<i128>,
     /// Of each output channel's weights, the sum of those above 0 and the sum of those below.
     sums: Vec<[i128; 2]>,
+    /// The smallest and the largest weight, and 0.
+    ends: [i64; 2],
 }
 
 impl ZeroizeOnDrop for LinearWeights {}
@@ -24,6 +26,7 @@ impl Drop for Integers {
         self.weight.zeroize();
         self.bias.zeroize();
         self.sums.zeroize();
+        self.ends.zeroize();
     }
 }
 
@@ -31,14 +34,15 @@ impl LinearWeights {
     /// Weights and biases for a given number of output channels; a [`Network`](super::Network) checks them against its node.
     pub fn new(channels: usize, weight: Vec<i64>, bias: Vec<i128>) -> Self {
         let sums = weight.chunks_exact(per_channel(&weight, channels)).map(signed_sums).collect();
-        Self(Arc::new(Integers { channels, weight, bias, sums }))
+        let ends = weight.iter().fold([0; 2], |[low, high], &w| [w.min(low), w.max(high)]);
+        Self(Arc::new(Integers { channels, weight, bias, sums, ends }))
     }
 
     /// What is added to each element of a value, and nothing else.
     #[must_use]
     pub fn bias_alone(bias: Vec<i128>) -> Self {
         let sums = vec![[1, 0]; bias.len()];
-        Self(Arc::new(Integers { channels: bias.len(), weight: Vec::new(), bias, sums }))
+        Self(Arc::new(Integers { channels: bias.len(), weight: Vec::new(), bias, sums, ends: [0; 2] }))
     }
 
     /// Output channels.
@@ -51,6 +55,19 @@ impl LinearWeights {
     #[must_use]
     pub fn weight(&self) -> &[i64] {
         &self.0.weight
+    }
+
+    /// The smallest and the largest weight, and 0 if that is smaller or larger.
+    #[must_use]
+    pub fn weight_ends(&self) -> [i64; 2] {
+        self.0.ends
+    }
+
+    /// The largest absolute weight.
+    #[must_use]
+    pub fn largest_weight(&self) -> u64 {
+        let [low, high] = self.0.ends;
+        low.unsigned_abs().max(high.unsigned_abs())
     }
 
     /// At the accumulator's scale, signed: one per output channel, or one per output element.
@@ -101,4 +118,22 @@ fn signed_sums(values: &[i64]) -> [i128; 2] {
         }
     }
     [positive, negative]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_weight_is_that_of_either_sign() {
+        for (weight, ends, largest) in [
+            (vec![], [0, 0], 0),
+            (vec![3, 7], [0, 7], 7),
+            (vec![-9, 7, 0], [-9, 7], 9),
+            (vec![i64::MIN, 1], [i64::MIN, 1], 1 << 63),
+        ] {
+            let layer = LinearWeights::new(1, weight, vec![0]);
+            assert_eq!((layer.weight_ends(), layer.largest_weight()), (ends, largest));
+        }
+    }
 }

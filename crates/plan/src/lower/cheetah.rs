@@ -39,9 +39,14 @@ impl Planner<'_> {
         if let Some(set) = self.guards.set(index + 1) {
             return Ok(Linear { shape, bits, set, accuracy, samples: Samples::ONE });
         }
-        let all = Stacked::new(&shape, self.choices.samples);
-        let cheapest = all.and_then(|all| Scheme::cheapest(&all, bits, accuracy, &self.sets));
-        let (set, _) = cheapest.map_err(|error| layer(node, error))?;
+        let set = if let Some(encrypted) = self.encrypted(node, &shape, bits, &[accuracy])? {
+            encrypted.set
+        } else {
+            // Why there is none.
+            let all = Stacked::new(&shape, self.choices.samples);
+            let refused = all.and_then(|all| Scheme::cheapest(&all, bits, accuracy, &self.sets));
+            refused.map_err(|error| layer(node, error))?.0
+        };
         Ok(Linear { shape, bits, set, accuracy, samples: Samples::ONE })
     }
 

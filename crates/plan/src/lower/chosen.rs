@@ -4,7 +4,7 @@
 //! bytes each. A ciphertext has room for thousands of products, and takes tens of kilobytes. So layers of few outputs for each comparison, or many
 //! groups, go with their comparisons, and large matrices are layers of their own: the bytes of a prediction decide, which both parties count.
 
-use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
+use lanner_coefficient::cheetah::Accuracy;
 use lanner_network::FixedOp;
 use lanner_primitives::Ring;
 use lanner_step::{CotSupply, Function, Spec, Windows, transfer_sets};
@@ -87,14 +87,10 @@ impl Planner<'_> {
             let [online, answer] = by_transfers(&RingSparse { samples, ..sparse })?;
             online + answer
         } else {
-            let stacked = Stacked::new(shape, samples).map_err(failed)?;
             // Most layers are guarded; of the others ciphertexts send more.
-            let encrypted = [Accuracy::Guarded(1), Accuracy::Exact]
-                .into_iter()
-                .find_map(|accuracy| Scheme::cheapest(&stacked, to, accuracy, &self.sets).ok());
-            let Some((_, scheme)) = encrypted else { return Ok(true) };
-            let offline = scheme.offline_cost();
-            offline.request.bytes() + offline.answer.bytes() + scheme.online_cost().bytes()
+            let (node, accuracies) = (&self.network.nodes()[index], [Accuracy::Guarded(1), Accuracy::Exact]);
+            let Some(encrypted) = self.encrypted(node, shape, to, &accuracies)? else { return Ok(true) };
+            encrypted.bytes()
         };
         let windows = Windows::each(samples.times(shape.inputs()));
         let steps = RingActivation { function: Function::STEP, windows, from, to, rounding: Rounding::Exact };

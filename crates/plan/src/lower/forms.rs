@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lanner_bfv::ParameterSet;
-use lanner_coefficient::cheetah::{Accuracy, Scheme, price_of_bytes};
+use lanner_coefficient::cheetah::{Accuracy, price_of_bytes};
 use lanner_network::{FixedNode, FixedOp};
 use lanner_step::Spec;
 use lanner_transfers::{DropGuard, Rounding};
 
 use super::guards::{DROPPED, Form, Guards};
 use super::result::sent;
-use super::{Chosen, Planner, layer};
+use super::{Chosen, Planner, encrypted, layer};
 use crate::PlanError;
 use crate::mode;
 
@@ -58,11 +58,10 @@ impl Planner<'_> {
         }
         for value in exact {
             let node = &self.network.nodes()[value - 1];
-            let (drop, (all, bits)) = (self.price_of_drop(node)?, self.stacked(node)?);
-            let cheapest = |accuracy| Scheme::cheapest(&all, bits, accuracy, &self.sets).ok();
-            let whole = cheapest(Accuracy::Exact).map_or(usize::MAX, |(_, scheme)| scheme.price());
-            let apart =
-                cheapest(Accuracy::Guarded(DROPPED)).map(|(set, scheme)| (set, scheme.price() + drop));
+            let (drop, (shape, bits)) = (self.price_of_drop(node)?, self.layer_of(node)?);
+            let cheapest = |accuracy| self.encrypted(node, &shape, bits, &[accuracy]);
+            let whole = cheapest(Accuracy::Exact)?.map_or(usize::MAX, |found| found.price);
+            let apart = cheapest(Accuracy::Guarded(DROPPED))?.map(|found| (found.set, found.price + drop));
             let apart = apart.filter(|(_, price)| *price < whole);
             if let Some(form) = apart {
                 guards.drop_behind(*value, form);
@@ -96,14 +95,13 @@ impl Planner<'_> {
     ) -> Result<Option<Packable>, PlanError> {
         let node = &self.network.nodes()[value - 1];
         let of_node = |error| layer(node, error);
-        let (all, bits) = self.stacked(node)?;
-        let Some((set, scheme)) = Scheme::packed(&all, bits, guard, &self.sets).map_err(of_node)? else {
-            return Ok(None);
-        };
-        let price = scheme.price() + drop.unwrap_or_default();
+        let (shape, bits) = self.layer_of(node)?;
+        let found = encrypted::packed(&shape, self.choices.samples, bits, guard, &self.sets);
+        let Some(found) = found.map_err(of_node)? else { return Ok(None) };
+        let price = found.price + drop.unwrap_or_default();
         let Some(saves) = least.checked_sub(price) else { return Ok(None) };
-        let keys = scheme.price_of_keys().map_err(of_node)?;
-        Ok(Some(Packable { value, form: (set, price), drops: drop.is_some(), saves, keys }))
+        let (form, keys) = ((found.set, price), found.price_of_keys);
+        Ok(Some(Packable { value, form, drops: drop.is_some(), saves, keys }))
     }
 
     /// The price of the step that drops the guard of a node's values.

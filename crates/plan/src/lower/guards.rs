@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lanner_bfv::ParameterSet;
-use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
+use lanner_coefficient::cheetah::Accuracy;
 use lanner_network::{FixedNode, FixedOp};
+use lanner_step::Convolution;
 
-use super::{Chosen, Planner, Run, convolution, layer, ring};
+use super::{Chosen, Planner, Run, convolution, ring};
 use crate::PlanError;
 use crate::mode::{Between, Kind, Rings};
 
@@ -86,11 +87,9 @@ impl Planner<'_> {
         Ok(guards)
     }
 
-    /// A layer for all samples, and the bits of its ring.
-    pub(super) fn stacked(&self, node: &FixedNode) -> Result<(Stacked, u32), PlanError> {
-        let shape = convolution(node, self.network.shape(node.inputs[0]))?;
-        let all = Stacked::new(&shape, self.choices.samples).map_err(|error| layer(node, error))?;
-        Ok((all, node.accumulator.bits()))
+    /// A layer, and the bits of its ring.
+    pub(super) fn layer_of(&self, node: &FixedNode) -> Result<(Convolution, u32), PlanError> {
+        Ok((convolution(node, self.network.shape(node.inputs[0]))?, node.accumulator.bits()))
     }
 
     /// For each value, whether all that is made of it goes through a rescale, with nothing but sums and movements before, or through what tells
@@ -169,12 +168,11 @@ impl Planner<'_> {
         for value in values {
             let node = &self.network.nodes()[value - 1];
             if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
-                let (all, bits) = self.stacked(node)?;
-                let Ok((set, scheme)) = Scheme::cheapest(&all, bits, Accuracy::Guarded(guard), &self.sets)
-                else {
+                let (shape, bits) = self.layer_of(node)?;
+                let Some(found) = self.encrypted(node, &shape, bits, &[Accuracy::Guarded(guard)])? else {
                     return Ok(None);
                 };
-                sets.push((*value, (set, scheme.price())));
+                sets.push((*value, (found.set, found.price)));
             } else if matches!(node.op, FixedOp::MatrixProduct { .. }) {
                 let Some((set, _)) = self.encrypted_matrices(node, guard)? else { return Ok(None) };
                 sets.push((*value, (set, 0)));

@@ -7,13 +7,14 @@
 //! A layer that picks elements is dense for ciphertexts, with a product for each of its zeros; transfers send an element for each. They need no answer, which is as long as
 //! the outputs are many.
 
-use lanner_coefficient::cheetah::{Accuracy, Scheme, Stacked};
+use lanner_coefficient::cheetah::Accuracy;
 use lanner_network::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
 use lanner_step::{Convolution, CotSupply, Samples, Spec, transfer_sets};
 use lanner_transfers::{RingSelect, RingSparse};
 
 use super::by_transfers::{ByTransfers, ENCRYPTED_BITS};
+use super::encrypted::{self, Encrypted};
 use super::{Planner, convolution, layer, ring};
 use crate::PlanError;
 
@@ -68,11 +69,7 @@ impl Planner<'_> {
     ) -> Result<bool, PlanError> {
         let Ok(built) = spec.build(&self.sets) else { return Ok(false) };
         let bits = ring(node.accumulator).bits();
-        let stacked = Stacked::new(shape, self.choices.samples).map_err(|error| layer(node, error))?;
-        let encrypted = accuracies
-            .iter()
-            .find_map(|accuracy| Scheme::cheapest(&stacked, bits, *accuracy, &self.sets).ok());
-        let Some((_, scheme)) = encrypted else { return Ok(true) };
+        let Some(encrypted) = self.encrypted(node, shape, bits, accuracies)? else { return Ok(true) };
         if !takes_transfers {
             return Ok(false);
         }
@@ -82,8 +79,24 @@ impl Planner<'_> {
         // What the transfers send depends on what others leave of an iteration.
         let by_transfers =
             transfers as u64 / TRANSFERS_PER_BYTE + cost.offline.answer.bytes() + cost.online.bytes();
-        let offline = scheme.offline_cost();
-        Ok(by_transfers < offline.request.bytes() + offline.answer.bytes() + scheme.online_cost().bytes())
+        Ok(by_transfers < encrypted.bytes())
+    }
+
+    /// What a node's layer takes in ciphertexts of the first of these accuracies that there is a set for; none if there is none for any.
+    pub(super) fn encrypted(
+        &self,
+        node: &FixedNode,
+        shape: &Convolution,
+        bits: u32,
+        accuracies: &[Accuracy],
+    ) -> Result<Option<Encrypted>, PlanError> {
+        for accuracy in accuracies {
+            let found = encrypted::apart(shape, self.choices.samples, bits, *accuracy, &self.sets);
+            if let Some(found) = found.map_err(|error| layer(node, error))? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use lanner_network::elementwise::{FixedFunction, MAX_DEGREE, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
-use pieces::{Pieces, Rounding, places};
+use lanner_network::rounding_constant;
+use pieces::{Pieces, Rounding};
 
 /// More segments than the fewest that do, as powers of two: they are looked at, too, since they have fewer places each.
 const MORE_SEGMENTS: u32 = 2;
@@ -57,7 +58,7 @@ type Asked = (usize, [u64; 3]);
 /// What was found for functions before: one compilation asks for the same many times.
 #[derive(Debug, Default)]
 pub(crate) struct FitCache {
-    fitted: Mutex<BTreeMap<String, Fitted>>,
+    fitted: Mutex<BTreeMap<String, Result<Fitted, String>>>,
     units: Mutex<BTreeMap<Asked, Option<f64>>>,
 }
 
@@ -69,12 +70,7 @@ impl FitCache {
         fit: impl FnOnce() -> Result<Fitted, String>,
     ) -> Result<Fitted, String> {
         let mut known = self.fitted.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(fitted) = known.get(&name) {
-            return Ok(fitted.clone());
-        }
-        let fitted = fit()?;
-        known.insert(name, fitted.clone());
-        Ok(fitted)
+        known.entry(name).or_insert_with(fit).clone()
     }
 
     /// The unit of an operator's input that is known to follow from what it saw, and from the unit of its output; else what `find` finds.
@@ -217,36 +213,31 @@ impl Target {
 
     /// The polynomials with coefficients rounded in this way, if a function may have them.
     fn with(&self, pieces: &Pieces<'_>, rounding: &Rounding) -> Option<FixedFunction> {
-        let mut polynomials = pieces.rounded(rounding)?;
+        self.usable(pieces.rounded(rounding, |_, _| true)?, rounding.shift)
+    }
+
+    /// The function of these polynomials, without powers that none of them has, if it is one.
+    fn usable(&self, mut polynomials: Vec<Vec<i64>>, shift: u32) -> Option<FixedFunction> {
         while polynomials.iter().all(|polynomial| polynomial.len() > 1 && polynomial.last() == Some(&0)) {
             for polynomial in &mut polynomials {
                 polynomial.pop();
             }
         }
-        let function = FixedFunction {
-            low: self.low,
-            bits: self.bits,
-            polynomials,
-            shift: rounding.shift,
-            factors: None,
-        };
+        let function = FixedFunction { low: self.low, bits: self.bits, polynomials, shift, factors: None };
         function.check_sizes().is_ok().then_some(function)
     }
 
-    /// As [`Self::with`], if it is no farther than the tolerance at the places that are looked at.
+    /// As [`Self::with`], if it is no farther than the tolerance at the places that are looked at: the first segment that is ends it.
     fn within(&self, pieces: &Pieces<'_>, rounding: &Rounding, tolerance: f64) -> Option<FixedFunction> {
-        let function = self.with(pieces, rounding)?;
         let size = 1 << pieces.place_bits();
-        let places = places(size, self.values.len());
-        let is_near = |place: usize| {
-            let off = function.at(self.low + place as i64) as f64 - self.values[place];
-            off.abs() <= tolerance * self.allowed(place)
+        let is_near = |segment: usize, polynomial: &[i64]| {
+            pieces.places().iter().all(|within| {
+                let place = segment * size + within;
+                let value = value_at(polynomial, *within as i64, rounding.shift);
+                (value as f64 - self.values[place]).abs() <= tolerance * self.allowed(place)
+            })
         };
-        let starts = (0..self.values.len()).step_by(size);
-        starts
-            .flat_map(|start| places.iter().map(move |place| start + place))
-            .all(is_near)
-            .then_some(function)
+        self.usable(pieces.rounded(rounding, is_near)?, rounding.shift)
     }
 
     /// A function with its largest error, over the whole domain.
@@ -264,6 +255,16 @@ impl Target {
         let rounding = pieces.rounding(pieces.least_shift(room), 2.0 * room);
         self.with(pieces, &rounding).map_or(0, |function| function.sent_bits())
     }
+}
+
+/// What a polynomial of a [`FixedFunction`] gives at a place of its segment. Where it leaves the machine's integers, the function is none that
+/// may be.
+fn value_at(polynomial: &[i64], place: i64, shift: u32) -> i64 {
+    let value = polynomial
+        .iter()
+        .rev()
+        .fold(0_i64, |value, coefficient| value.wrapping_mul(place).wrapping_add(*coefficient));
+    value.wrapping_add(rounding_constant(shift)) >> shift
 }
 
 /// The closer of two, if there are any.

@@ -93,9 +93,18 @@ impl<'a> Pieces<'a> {
         Rounding { shift, zeros: (0..=self.degree as u32).map(zeros).collect() }
     }
 
+    /// The places of a segment that are looked at.
+    pub(super) fn places(&self) -> &[usize] {
+        &self.places
+    }
+
     /// The coefficients of every segment as integers, the highest power's first chosen and the others to what it leaves; none if one is
-    /// far beyond what a function may have.
-    pub(super) fn rounded(&self, rounding: &Rounding) -> Option<Vec<Vec<i64>>> {
+    /// far beyond what a function may have, or `is_usable` says no to those of a segment.
+    pub(super) fn rounded(
+        &self,
+        rounding: &Rounding,
+        is_usable: impl Fn(usize, &[i64]) -> bool,
+    ) -> Option<Vec<Vec<i64>>> {
         let unit = f64::from(rounding.shift).exp2();
         let round = |coefficient: f64, power: usize| {
             let step = f64::from(rounding.zeros[power]).exp2();
@@ -103,7 +112,7 @@ impl<'a> Pieces<'a> {
             // Beyond what polynomials may have anyway.
             (rounded.abs() < 1e18).then_some(rounded)
         };
-        let of_segment = |segment: &Cow<'a, [f64]>| {
+        let of_segment = |(number, segment): (usize, &Cow<'a, [f64]>)| {
             let mut rest = segment.to_vec();
             let mut coefficients = vec![0; self.degree + 1];
             for power in (1..=self.degree).rev() {
@@ -113,9 +122,9 @@ impl<'a> Pieces<'a> {
             }
             let [low, high] = ends(&rest);
             coefficients[0] = round(f64::midpoint(low, high), 0)? as i64;
-            Some(coefficients)
+            is_usable(number, &coefficients).then_some(coefficients)
         };
-        self.segments.iter().map(of_segment).collect()
+        self.segments.iter().enumerate().map(of_segment).collect()
     }
 
     /// The coefficient of this power in the polynomial of this degree that is exact at its nodes: the divided difference there.

@@ -74,6 +74,49 @@ fn a_function_that_no_polynomials_reach_comes_as_close_as_they_do() {
     assert!((30.0..=41.0).contains(&fitted.error), "{}", fitted.error);
 }
 
+/// What ends at the first segment that is too far away is what is found by looking at all places of the whole function.
+#[test]
+fn a_function_is_near_where_it_is_at_every_place() {
+    let (mut near, mut far) = (0, 0);
+    for function in functions() {
+        for (bits, scale) in [(8, 6), (12, 10), (18, 12)] {
+            let target = target(&function, bits, scale);
+            for (segment_bits, degree) in [(0, 1), (3, 2), (5, 3), (6, 1)] {
+                let pieces = Pieces::new(&target.values, segment_bits, degree).unwrap();
+                for shift in [0, 8, 20, MAX_POLYNOMIAL_BITS - 1] {
+                    let rounding = pieces.rounding(shift, 0.1);
+                    let whole = target.with(&pieces, &rounding);
+                    let off = |function: &FixedFunction, place: usize| {
+                        (function.at_place(place as i64) as f64 - target.values[place]).abs()
+                    };
+                    let places = || {
+                        (0..target.values.len())
+                            .filter(|place| pieces.places().contains(&(place % (1 << pieces.place_bits()))))
+                    };
+                    for tolerance in [0.6, 1.0, 20.0] {
+                        let is_near =
+                            |function: &FixedFunction| places().all(|at| off(function, at) <= tolerance);
+                        let expected = whole.clone().filter(is_near);
+                        near += usize::from(expected.is_some());
+                        far += usize::from(expected.is_none());
+                        assert_eq!(target.within(&pieces, &rounding, tolerance), expected, "{function:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(near > 100 && far > 100, "{near} {far}");
+}
+
+#[test]
+fn what_was_asked_before_is_not_looked_for_again_whatever_came_of_it() {
+    let (cache, fitted) = (FitCache::default(), Target::new(|x| x, 0, 4, [1.0, 1.0]).fit(1.0));
+    for (name, found) in [("line", Ok(fitted)), ("pole", Err("a domain from 0 to 1".to_owned()))] {
+        assert_eq!(cache.get_or(name.to_owned(), || found.clone()), found);
+        assert_eq!(cache.get_or(name.to_owned(), || unreachable!()), found);
+    }
+}
+
 /// The figures of every function: `cargo test -p lanner-graph figures -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]

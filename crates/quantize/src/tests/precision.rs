@@ -6,7 +6,7 @@ use lanner_graph::Op;
 
 use super::branches::residual;
 use super::{Sketch, small_network};
-use crate::{Aim, QuantizationOptions, Told, compile_to};
+use crate::{Aim, Calibration, Cost, NoRoom, QuantizationOptions, Told, compile_to};
 
 /// The bits of all rings.
 fn ring_bits(network: &PublicNetwork) -> u64 {
@@ -14,7 +14,12 @@ fn ring_bits(network: &PublicNetwork) -> u64 {
 }
 
 /// The cost of a mode that has room for all.
-const ROOMY: fn(&PublicNetwork) -> Result<u64, String> = |network| Ok(ring_bits(network));
+const ROOMY: fn(&PublicNetwork) -> Result<u64, NoRoom> = |network| Ok(ring_bits(network));
+
+fn no_room(node: &str) -> NoRoom {
+    let [reason, fix] = ["a ring is wide", "allow wide rings"].map(str::to_owned);
+    NoRoom { node: node.to_owned(), reason, fix }
+}
 
 fn aim(precision: Precision) -> Aim {
     Aim { precision, demanded: true, told: Told::Scores }
@@ -29,7 +34,7 @@ fn compiled(
     mut sketch: Sketch,
     options: &QuantizationOptions,
     aim: Aim,
-    cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
+    cost: &Cost<'_>,
 ) -> Result<Network, CompileError> {
     let calibration = sketch.samples(64, 0.0, 1.0);
     compile_to(&sketch.graph, &sketch.tensors, &calibration, options, aim, cost)
@@ -155,17 +160,33 @@ fn what_no_ring_has_room_for_is_refused_by_the_layers_name_or_taken_as_it_is() {
 fn a_mode_without_room_limits_the_bits() {
     let cost = |network: &PublicNetwork| {
         let wide = network.nodes().iter().find(|node| node.accumulator.bits() > 24);
-        wide.map_or_else(|| ROOMY(network), |node| Err(node.name.clone()))
+        wide.map_or_else(|| ROOMY(network), |node| Err(no_room(&node.name)))
     };
     let network = compiled(small_network(1), &options(true), aim(Precision::Error(0.02)), &cost).unwrap();
     assert!(network.public().nodes().iter().all(|node| node.accumulator.bits() <= 24));
     let refused =
         compiled(small_network(1), &options(true), aim(Precision::Error(0.0005)), &cost).unwrap_err();
     assert!(matches!(&refused, CompileError::Precision { node, .. } if !node.is_empty()), "{refused}");
-    assert!(refused.to_string().contains("the mode has no room for"), "{refused}");
+    let told = format!("{refused}; {}", refused.fix());
+    assert!(told.contains("the mode has no room for "), "{told}");
+    assert!(told.contains(": a ring is wide") && told.contains("; allow wide rings; "), "{told}");
     // What has no room at all is for the mode to refuse.
-    let nowhere = |_: &PublicNetwork| Err("conv1".to_owned());
+    let nowhere = |_: &PublicNetwork| Err(no_room("conv1"));
     assert!(compiled(small_network(1), &options(true), aim(Precision::Error(0.9)), &nowhere).is_ok());
+}
+
+#[test]
+fn what_is_tried_is_told() {
+    let (mut sketch, told) = (small_network(1), std::sync::Mutex::new(Vec::new()));
+    let samples = sketch.samples(64, 0.0, 1.0);
+    let tell = |what: &str| told.lock().unwrap().push(what.to_owned());
+    let calibration = Calibration { tell: &tell, ..(&samples).into() };
+    let (options, aim) = (options(true), aim(Precision::Error(0.02)));
+    compile_to(&sketch.graph, &sketch.tensors, calibration, &options, aim, &ROOMY).unwrap();
+    let told = told.into_inner().unwrap();
+    assert!(told.len() > 2 && told[0].starts_with("calibrating: 11 bits, "), "{told:?}");
+    assert!(told.iter().any(|what| what.contains(", 64 samples")), "{told:?}");
+    assert!(told.iter().any(|what| what.contains(" bits, fewer in some layers, ")), "{told:?}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn compiled(
 ) -> Result<Network, CompileError> {
     let samples = sketch.samples(23, 0.0, 1.0);
     let aim = Aim { precision: Precision::Error(0.01), demanded: false, told: Told::Scores };
-    let calibration = Calibration { samples: &samples, tracer };
+    let calibration = Calibration { tracer, ..(&samples).into() };
     compile_to(&sketch.graph, &sketch.tensors, calibration, options, aim, &|network| {
         Ok(network.nodes().iter().map(|node| u64::from(node.accumulator.bits())).sum())
     })

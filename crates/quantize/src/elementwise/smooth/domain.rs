@@ -232,16 +232,17 @@ impl Smooth<'_> {
         Ok(Places { low: low - below, bits })
     }
 
-    /// The polynomials for integers of `scale`, in units of `unit`.
+    /// The polynomials for the integers of a domain, whose unit is the first of two, in units of the second.
+    ///
+    /// # Errors
+    /// That there are none.
     pub(super) fn polynomials(
         self,
         domain: &Domain,
-        scale: f64,
-        reach: [i64; 2],
-        unit: f64,
+        Places { low, bits }: Places,
+        units: [f64; 2],
     ) -> Result<Fitted, String> {
-        let Places { low, bits } = self.places(domain, scale, reach)?;
-        let fitted = Target::new(|x| self.at(x), low, bits, [scale, unit]).fit(1.0);
+        let fitted = Target::new(|x| self.at(x), low, bits, units).fit(1.0);
         if fitted.error.is_finite() {
             return Ok(fitted);
         }

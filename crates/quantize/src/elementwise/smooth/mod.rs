@@ -61,9 +61,10 @@ impl Lowered for Function {
     fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
         let &Wanted { scale, unit, .. } = wanted;
         let domain = Smooth(self).domain(wanted.seen, unit)?;
-        let of = format!("{self:?} {domain:?} {:?} {scale:e} {unit:e}", wanted.reach);
+        let places = Smooth(self).places(&domain, scale, wanted.reach)?;
+        let of = format!("{self:?} {domain:?} {places:?} {scale:e} {unit:e}");
         let fitted =
-            wanted.functions.get_or(of, || Smooth(self).polynomials(&domain, scale, wanted.reach, unit))?;
+            wanted.functions.get_or(of, || Smooth(self).polynomials(&domain, places, [scale, unit]))?;
         let fit = Some(FunctionFit { error: fitted.error, open: domain.open, vanishes: wanted.vanishes });
         Ok(vec![Part { suffix: "", op: FixedOp::Function(fitted.function), scale: unit, fit }])
     }

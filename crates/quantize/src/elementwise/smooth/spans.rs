@@ -153,11 +153,10 @@ impl Smooth<'_> {
             let scale = scale * f64::from(shift).exp2();
             let off = ended as f64 * unit;
             let of = |x: f64| self.at(if is_first { x } else { x.max(start) }) - off;
-            let reach = reach.map(|end| end >> shift);
+            let places = self.places(&span, scale, reach.map(|end| end >> shift))?;
             let name =
-                format!("{:?} {span:?} {reach:?} {scale:e} {unit:e} {ended} {count} {:e}", self.0, seen[0]);
+                format!("{:?} {span:?} {places:?} {scale:e} {unit:e} {ended} {count} {:e}", self.0, seen[0]);
             let fit = || {
-                let places = self.places(&span, scale, reach)?;
                 let allowed = |place: i64| self.units_at((places.low + place) as f64 * scale, seen[0]);
                 let target = Target::new(of, places.low, places.bits, [scale, unit]);
                 let is_inverse = self.inverse().is_some();
@@ -317,7 +316,8 @@ mod tests {
                     assert!(bits < 9 && wanted.scale <= scale && scale < 2.0 * wanted.scale, "{function:?}");
                     continue;
                 };
-                let one = Smooth(&function).polynomials(&whole, scale, wanted.reach, wanted.unit).unwrap();
+                let places = Smooth(&function).places(&whole, scale, wanted.reach).unwrap();
+                let one = Smooth(&function).polynomials(&whole, places, [scale, wanted.unit]).unwrap();
                 let cost: u64 =
                     sent(&spans.first) + spans.others.iter().map(|other| sent(&other.part)).sum::<u64>();
                 assert!(
