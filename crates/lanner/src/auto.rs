@@ -94,11 +94,10 @@ impl Job<'_> {
                 error.what,
                 names(Design::checks_clients).join(" and ")
             );
-            if error.fix.is_empty() {
-                error.fix = format!(
-                    "change it, or leave {against} out where every client has a reason to follow the protocol"
-                );
-            }
+            // No other mode is left to compile for.
+            error.fix = format!(
+                "change it, or leave {against} out where every client has a reason to follow the protocol"
+            );
         }
         error
     }

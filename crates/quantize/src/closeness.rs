@@ -34,6 +34,7 @@ impl<'a> Closeness<'a> {
     /// Errors are relative to the range of the sample's scores, or of the median sample's where that is larger: scores that nearly tie
     /// are not to be more precise than others. Scores that are told by themselves, and a single one, are relative to their own range over
     /// all samples; those of a map to that of all with the same unit, for a place that hardly varies is to be no more precise than others.
+    /// Probabilities have one unit: a class that no sample has would ask for precision without end.
     ///
     /// `shape` is that of a sample's scores.
     pub(super) fn new(scores: &'a [Vec<f32>], shape: &[usize], samples: &Samples<'_>, aim: Aim) -> Self {
@@ -47,7 +48,11 @@ impl<'a> Closeness<'a> {
         let usual = first_above_zero([median, width(all()), largest(all())]);
         let count = samples.first().map_or(0, |(number, _)| scores[*number].len());
         let mut own = vec![f64::INFINITY; count];
-        for axis in unit_axes(shape, count) {
+        let are_shares = are_probabilities(shape, samples.iter().map(|(number, _)| &scores[*number]));
+        if are_shares {
+            own.fill(first_above_zero([width(all()), largest(all()), usual]));
+        }
+        for axis in if are_shares { Vec::new() } else { unit_axes(shape, count) } {
             let ends = axis.ends(samples.iter().map(|(number, _)| &scores[*number]));
             for (index, own) in own.iter_mut().enumerate() {
                 let [low, high] = ends[axis.place(index)];
@@ -204,6 +209,25 @@ fn unit_axes(shape: &[usize], count: usize) -> Vec<Axis> {
     }
 }
 
+/// Whether the scores of all samples are probabilities: none leaves 0 to 1, and along an axis they add up to 1, or they are an image of one channel.
+fn are_probabilities<'s>(shape: &[usize], samples: impl Iterator<Item = &'s Vec<f32>> + Clone) -> bool {
+    let within = |score: &f32| (-SLACK..=1.0 + SLACK).contains(score);
+    let along = |axis: usize| {
+        let (side, stride) = (shape[axis], shape[axis + 1..].iter().product::<usize>());
+        let lines = |scores: &'s Vec<f32>| {
+            scores.chunks_exact(side * stride).flat_map(move |block| {
+                (0..stride).map(move |first| block.iter().skip(first).step_by(stride).sum::<f32>())
+            })
+        };
+        side > 1 && samples.clone().all(|scores| lines(scores).all(|sum| (sum - 1.0).abs() <= SLACK))
+    };
+    let is_image = shape.len() == 3 && shape[0] == 1 && shape[1..].iter().all(|side| *side > 1);
+    samples.clone().flatten().all(within) && (is_image || (0..shape.len()).any(along))
+}
+
+/// What sums of probabilities may be off by.
+const SLACK: f32 = 1e-3;
+
 /// The first that is above 0, else 1.
 fn first_above_zero(candidates: [f64; 3]) -> f64 {
     candidates.into_iter().find(|range| *range > 0.0).unwrap_or(1.0)
@@ -317,6 +341,28 @@ mod tests {
         // One of 100, at a pixel that varies and at one that does not; and a hundredth of 1.
         assert!((off(0, 100) - 0.01).abs() < 1e-6 && (off(3, 100) - 0.01).abs() < 1e-6);
         assert!((off(7, 1) - 0.01).abs() < 1e-6, "{}", off(7, 1));
+    }
+
+    #[test]
+    fn probabilities_have_one_unit() {
+        let of = |shape: &[usize], samples: &[Vec<f32>]| are_probabilities(shape, samples.iter());
+        let rare = [vec![0.75, 0.25, 0.0], vec![0.5, 0.5, 0.0]];
+        assert!(of(&[3], &rare));
+        assert!(!of(&[3], &[vec![0.75, 0.25, 0.1]]) && !of(&[3], &[vec![1.5, -0.5, 0.0]]));
+        // Places by classes, and classes by pixels.
+        assert!(of(&[2, 3], &[[rare[0].clone(), rare[1].clone()].concat()]));
+        assert!(of(&[2, 1, 2], &[vec![0.25, 0.0, 0.75, 1.0]]));
+        // A mask; a matrix of numbers between 0 and 1.
+        let marks = vec![0.0, 0.9, 0.1, 0.2];
+        assert!(of(&[1, 2, 2], &[marks.clone()]) && !of(&[2, 2], &[marks]));
+
+        let aim = Aim { precision: Precision::Error(0.1), told: Told::Values, ..Aim::default() };
+        let sample = [0.0_f32];
+        let samples: Samples<'_> = (0..2).map(|number| (number, &sample[..])).collect();
+        let closeness = Closeness::new(&rare, &[3], &samples, aim);
+        let integers = vec![vec![300, 100, 3], vec![200, 200, 0]];
+        let error = closeness.measure(&samples, &integers, 0.0025).reached.error;
+        assert!((error - 0.01).abs() < 1e-6, "{error}");
     }
 
     #[test]
