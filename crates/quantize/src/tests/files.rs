@@ -109,7 +109,6 @@ fn no_nodes_and_too_many_are_refused() {
     public["nodes"] = vec![last; 16385].into();
     let too_many = PublicNetwork::from_json(&public.to_string()).unwrap_err();
     assert_eq!(too_many, CompileError::TooManyNodes { nodes: 16385, most: 16384 });
-    assert_eq!(too_many.to_string(), "the network takes 16385 operations, at most 16384 are allowed");
     public["nodes"].as_array_mut().unwrap().truncate(16384);
     assert!(matches!(PublicNetwork::from_json(&public.to_string()), Err(CompileError::Network { .. })));
     public["nodes"] = serde_json::json!([]);
