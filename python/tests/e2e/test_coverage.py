@@ -111,7 +111,7 @@ def test_a_range_for_columns_of_different_sizes_is_no_worse_than_before() -> Non
     # Far wider, one unit for all has too few steps for the narrowest column, whatever is calibrated.
     with pytest.raises(ModelError) as refused:
         library.compile(proto, x, mode="cheetah", output="logits", input_range=(0, 400_000))
-    assert "drop input_range" in str(refused.value.fix)
+    assert "omit input_range" in str(refused.value.fix)
     assert error_on(library.compile(proto, x, mode="cheetah", output="logits"), x) < 0.01
 
 

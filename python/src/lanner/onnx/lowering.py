@@ -49,7 +49,7 @@ from lanner.onnx.trees.split import split_trees
 from lanner.onnx.trees.table import Table
 from lanner.onnx.unknown import check_embedding, unknown
 from lanner.onnx.whole import cast_type, keeps_whole, leaves_integers, makes_truths
-from lanner.onnx.words import number_words, reads_words
+from lanner.onnx.words import number_words, reads_words, word_inputs
 
 #: What is known of a tensor.
 Known: TypeAlias = "Value | Lookup | Table | Affine | Opaque | None"
@@ -164,6 +164,8 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     refusals = Refusals()
     if reads_words(proto.graph):
         frame = refusals.attempt(partial(_with_words, proto.graph, frame)) or frame
+    # Why words are refused is said once.
+    worded = set(word_inputs(proto.graph))
     open_branches(proto)
     take_apart(proto)
     samples_first(proto)
@@ -183,7 +185,9 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     values: dict[str, Value | Lookup | Table | Affine | Opaque] = dict(constants)
     for info in graph.input:
         if info.name in names:
-            entry = refusals.attempt(partial(read_entry, info, proto, frame, alone=len(names) == 1))
+            entry = None
+            if info.name not in worded:
+                entry = refusals.attempt(partial(read_entry, info, proto, frame, alone=len(names) == 1))
             entries += [] if entry is None else [entry]
             values[info.name] = Opaque()
     if not names and scores:

@@ -44,7 +44,12 @@ class Words:
 
 def reads_words(graph: onnx.GraphProto) -> bool:
     """Whether an input of a graph is of words."""
-    return any(entry.type.tensor_type.elem_type == onnx.TensorProto.STRING for entry in graph.input)
+    return bool(word_inputs(graph))
+
+
+def word_inputs(graph: onnx.GraphProto) -> list[str]:
+    """The names of a graph's inputs of words."""
+    return [entry.name for entry in graph.input if entry.type.tensor_type.elem_type == onnx.TensorProto.STRING]
 
 
 def words_in(source: object, fixed: Collection[str] = ()) -> Words | None:
@@ -58,6 +63,8 @@ def words_in(source: object, fixed: Collection[str] = ()) -> Words | None:
         UnsupportedOpError: As `words_of`.
     """
     if isinstance(source, str | Path):
+        if not Path(source).is_file():
+            return None
         try:
             source = onnx.load_model(source, load_external_data=False)
         except (OSError, DecodeError):
