@@ -48,7 +48,7 @@ impl<'a> Closeness<'a> {
         let usual = first_above_zero([median, width(all()), largest(all())]);
         let count = samples.first().map_or(0, |(number, _)| scores[*number].len());
         let mut own = vec![f64::INFINITY; count];
-        let are_shares = are_probabilities(shape, samples.iter().map(|(number, _)| &scores[*number]));
+        let are_shares = are_probabilities(shape, &samples.iter().map(|(number, _)| &scores[*number]));
         if are_shares {
             own.fill(first_above_zero([width(all()), largest(all()), usual]));
         }
@@ -210,7 +210,7 @@ fn unit_axes(shape: &[usize], count: usize) -> Vec<Axis> {
 }
 
 /// Whether the scores of all samples are probabilities: none leaves 0 to 1, and along an axis they add up to 1, or they are an image of one channel.
-fn are_probabilities<'s>(shape: &[usize], samples: impl Iterator<Item = &'s Vec<f32>> + Clone) -> bool {
+fn are_probabilities<'s>(shape: &[usize], samples: &(impl Iterator<Item = &'s Vec<f32>> + Clone)) -> bool {
     let within = |score: &f32| (-SLACK..=1.0 + SLACK).contains(score);
     let along = |axis: usize| {
         let (side, stride) = (shape[axis], shape[axis + 1..].iter().product::<usize>());
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn probabilities_have_one_unit() {
-        let of = |shape: &[usize], samples: &[Vec<f32>]| are_probabilities(shape, samples.iter());
+        let of = |shape: &[usize], samples: &[Vec<f32>]| are_probabilities(shape, &samples.iter());
         let rare = [vec![0.75, 0.25, 0.0], vec![0.5, 0.5, 0.0]];
         assert!(of(&[3], &rare));
         assert!(!of(&[3], &[vec![0.75, 0.25, 0.1]]) && !of(&[3], &[vec![1.5, -0.5, 0.0]]));
@@ -353,8 +353,8 @@ mod tests {
         assert!(of(&[2, 3], &[[rare[0].clone(), rare[1].clone()].concat()]));
         assert!(of(&[2, 1, 2], &[vec![0.25, 0.0, 0.75, 1.0]]));
         // A mask; a matrix of numbers between 0 and 1.
-        let marks = vec![0.0, 0.9, 0.1, 0.2];
-        assert!(of(&[1, 2, 2], &[marks.clone()]) && !of(&[2, 2], &[marks]));
+        let marks = [vec![0.0, 0.9, 0.1, 0.2]];
+        assert!(of(&[1, 2, 2], &marks) && !of(&[2, 2], &marks));
 
         let aim = Aim { precision: Precision::Error(0.1), told: Told::Values, ..Aim::default() };
         let sample = [0.0_f32];

@@ -112,7 +112,7 @@ mod tests {
             (IsCa::ExplicitNoCa, false),
             (IsCa::NoCa, false),
         ] {
-            assert_eq!(says_authority(&certificate(is_ca.clone())), expected, "{is_ca:?}");
+            assert_eq!(says_authority(&certificate(is_ca)), expected, "{is_ca:?}");
         }
     }
 

@@ -176,8 +176,8 @@ mod tests {
         answered.err().and_then(|error| error.downcast_ref().copied())
     }
 
-    fn banned(number: u8, times: u64) -> Option<Convicted> {
-        Some(Convicted::Banned { key: client(number).key, times })
+    fn banned(number: u8, times: u64) -> Convicted {
+        Convicted::Banned { key: client(number).key, times }
     }
 
     fn bans(state: &tempfile::TempDir, after: u32) -> Bans {
@@ -206,12 +206,12 @@ mod tests {
             // It waits for the verdict.
             assert!(waits.recv_timeout(Duration::from_millis(50)).is_err());
             tell.send(()).unwrap();
-            assert_eq!(waits.recv().unwrap(), banned(1, 1));
+            assert_eq!(waits.recv().unwrap(), Some(banned(1, 1)));
         });
         is_honest(&mut other).unwrap();
         // The server starts again.
         let again = self::bans(&state, 1);
-        assert_eq!(convicted(is_honest(&mut again.of(Some(client(1))))), banned(1, 1));
+        assert_eq!(convicted(is_honest(&mut again.of(Some(client(1))))), Some(banned(1, 1)));
         is_honest(&mut again.of(Some(client(2)))).unwrap();
     }
 
@@ -221,7 +221,7 @@ mod tests {
         let bans = bans(&state, 1);
         let form = PeerCertificate { fingerprint: Fingerprint::of(b"another form"), ..client(1) };
         assert_eq!(convicted(bans.of(Some(client(1))).in_turn(LONG, cheats)), None);
-        assert_eq!(convicted(is_honest(&mut bans.of(Some(form)))), banned(1, 1));
+        assert_eq!(convicted(is_honest(&mut bans.of(Some(form)))), Some(banned(1, 1)));
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         let mut later = bans.of(Some(client(1)));
         is_honest(&mut later).unwrap();
         assert_eq!(convicted(later.in_turn(LONG, cheats)), None);
-        assert_eq!(convicted(later.in_turn(LONG, |_| unreachable!())), banned(1, 2));
+        assert_eq!(convicted(later.in_turn(LONG, |_| unreachable!())), Some(banned(1, 2)));
     }
 
     #[test]
