@@ -197,3 +197,12 @@ def test_what_is_not_computed_is_refused(name: str) -> None:
         lanner.compile(
             model, drawn(8, *[side.dim_value for side in model.graph.input[0].type.tensor_type.shape.dim][1:])
         )
+
+
+def test_rows_of_zeros_beside_others_are_imprecise_and_no_contradiction() -> None:
+    # The inverse deviation is a million there, and hardly changes over all that the other rows reach.
+    nodes = [node("Pad", ["x", "p"], ["z"]), node("LayerNormalization", ["z", "g"], ["l"], epsilon=1e-12)]
+    nodes.append(node("MatMul", ["l", "w"], ["y"]))
+    model = model_of(*nodes, shape=(3, 8), p=np.array([0, 1, 0, 0, 0, 0]), g=np.ones(8, np.float32), w=drawn(8, 4))
+    with pytest.warns(lanner.PrecisionWarning):
+        lanner.compile(model, drawn(16, 3, 8), mode="cheetah", output="value", allow_imprecise=True)
