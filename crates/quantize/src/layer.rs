@@ -67,6 +67,8 @@ pub(super) struct Room {
     pub(super) proof: bool,
     /// Whether the sums are joined with other values: the peak is that of all, the worst case of the sums alone.
     pub(super) joined: bool,
+    /// The least scale of the sums, where a finer one left what they are added to no room for a proof.
+    pub(super) floor: f64,
     /// The ring.
     pub(super) ring: Accumulator,
     /// What the ring allows.
@@ -187,6 +189,7 @@ impl<'a> RealLayer<'a> {
         let step = if room.origin.is_some() { grid::STEP } else { 1.0 };
         let finest = (half_range(most) as f64).max(half_range(fewest) as f64 * step);
         let finest = self.largest / finest.min(half_range(room.ring.weight_bits()) as f64);
+        let finest = finest.max(room.floor / room.input_scale);
         let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
         let least = if room.joined { calibrated } else { finest };
         let fitted = self.fit_proved(room, least, may_do).filter(enough).or_else(|| {
@@ -349,6 +352,7 @@ mod tests {
             others: None,
             proof: false,
             joined: false,
+            floor: 0.0,
             ring,
             limit: 1 << 20,
             relation: None,

@@ -50,7 +50,8 @@ impl Builder<'_> {
                     break;
                 }
                 if found.is_some() && is_chosen {
-                    return Err(Stop::Unproved { index, group, next: candidates.end });
+                    let floor = self.floor_for(fits.worst(node, &room)?, &room, &reached);
+                    return Err(Stop::Unproved { index, group, next: candidates.end, floor });
                 }
             }
             tried = (fits.needed(node, &room)?.max(self.needs[group]), limit);
@@ -75,7 +76,9 @@ impl Builder<'_> {
     fn room(&self, index: usize, x: Placed, reached: &[Reached], ring: Accumulator, limit: i128) -> Room {
         let origin = self.origins[index + 1].or_else(|| self.shows_scales().then_some(self.scales[0]));
         let peak = |at: &Reached| self.source.items[at.value - 1].seen.range.magnitude() / at.unit;
+        let floor = |at: &Reached| Some(self.floors.get(&at.value)? / at.unit);
         Room {
+            floor: reached.iter().filter_map(floor).fold(0.0, f64::max),
             input: self.bounds[x.value][0],
             input_scale: x.scale,
             peak: reached.iter().map(peak).fold(0.0, f64::max),
@@ -91,6 +94,13 @@ impl Builder<'_> {
             origin,
             bits: self.weight_bits(index),
         }
+    }
+
+    /// The value where a layer's sums are joined with others that are lowered already, and the scale from which on there is a proof for the join of both.
+    fn floor_for(&self, worst: f64, room: &Room, reached: &[Reached]) -> Option<(usize, f64)> {
+        let others = room.others.filter(|others| *others > 0.0)?;
+        let (at, user, _) = self.partners(reached).next()?;
+        Some((user + 1, (worst + others) * room.growth / room.limit as f64 * at.unit))
     }
 
     /// Whether what item `index` makes of these values is to be proved: where they are themselves, and a ring may have room for that.

@@ -39,6 +39,12 @@ const SPARE: f64 = 4.0;
 /// How many bits more a ring may have for a proof than for what calibration saw: behind many layers without an upper bound no ring has enough.
 const MOST_BITS_FOR_A_PROOF: u32 = 5;
 
+/// How much coarser scales become than a join needs, which itself rounds them.
+const COARSER: f64 = 1.01;
+
+/// How often the scales of a join become coarser before it counts as not to be proved.
+const MOST_COARSER: u32 = 8;
+
 /// What is lowered.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
@@ -204,7 +210,12 @@ pub(super) fn lower(
                 builder.least[group] = next;
                 builder.go_back(group);
             }
-            Err(Stop::Unproved { index, group, next }) => {
+            Err(Stop::Unproved { group, floor: Some((value, floor)), .. })
+                if source.options.commits && builder.coarser(value, floor) =>
+            {
+                builder.go_back(group);
+            }
+            Err(Stop::Unproved { index, group, next, .. }) => {
                 let rings = &source.options.accumulators;
                 let began = *began.entry(group).or_insert(next.saturating_sub(1));
                 let is_near =
@@ -241,6 +252,8 @@ enum Stop {
         index: usize,
         group: usize,
         next: usize,
+        /// A value where sums are joined, and the least scale of these with which the join may be proved in the ring that there is.
+        floor: Option<(usize, f64)>,
     },
 }
 
@@ -305,6 +318,9 @@ struct Builder<'a> {
     saturating: BTreeSet<usize>,
     /// The items for which no ring has room for a proof.
     unproved: BTreeSet<usize>,
+    /// For values where sums are joined, the least scale of these, and how often it grew.
+    floors: BTreeMap<usize, f64>,
+    coarsened: BTreeMap<usize, u32>,
     /// Each value's bound by the weights, and as far as the public half shows it.
     bounds: Vec<[Bound; 2]>,
 }
@@ -360,6 +376,8 @@ impl<'a> Builder<'a> {
             fitted: BTreeMap::new(),
             saturating: BTreeSet::new(),
             unproved: BTreeSet::new(),
+            floors: BTreeMap::new(),
+            coarsened: BTreeMap::new(),
             bounds: vec![[Bound { low: low.into(), high: high.into(), evidence: Evidence::Proved }; 2]],
         })
     }
@@ -431,6 +449,15 @@ impl<'a> Builder<'a> {
         for (group, need) in self.enlarged.drain(enlarged..).rev() {
             self.needs[group] = need;
         }
+    }
+
+    /// Notes the least scale of sums that are joined; whether another try may do.
+    fn coarser(&mut self, value: usize, floor: f64) -> bool {
+        let times = self.coarsened.entry(value).or_default();
+        *times += 1;
+        let old = self.floors.get(&value).copied().unwrap_or(0.0);
+        self.floors.insert(value, (COARSER * floor).max(COARSER * old));
+        *times <= MOST_COARSER
     }
 
     /// Notes an absolute value that a group must have room for.

@@ -7,7 +7,7 @@ use lanner_network::{
     Bound, CompileError, Evidence, FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR, grid, rounding_constant,
 };
 
-use super::{Builder, Placed, Stop, UNBOUNDED};
+use super::{Builder, Pending, Placed, Stop, UNBOUNDED};
 use crate::compared::beside_steps;
 use crate::item::Action;
 use crate::reach::{Reached, to_rescales};
@@ -268,7 +268,13 @@ impl Builder<'_> {
             }
             // Products of values that saturate on neither side take far larger rings.
             if !item.action.is_product() && !item.action.is_square() && self.wants_proof(index, inputs) {
-                return Err(Stop::Unproved { index, group, next: ring + 1 });
+                // Where values are joined, those of coarser scales leave room.
+                let floor = matches!(node.op, FixedOp::Add { .. }).then(|| {
+                    let Pending { op, inputs, .. } = node;
+                    let worst = worst_sum(op, inputs.iter().map(|&value| self.bounds[value][0]));
+                    (index + 1, worst as f64 / limit as f64 * scale)
+                });
+                return Err(Stop::Unproved { index, group, next: ring + 1, floor });
             }
         }
         Ok(Placed { value, scale })
@@ -415,6 +421,20 @@ const SATURATED_MARGIN: f64 = 1.5;
 
 /// Beyond the bits of any ring with rescales.
 const MOST_SATURATED_BITS: f64 = 60.0;
+
+/// The largest absolute sum of values times factors.
+fn worst_sum(op: &FixedOp, bounds: impl Iterator<Item = Bound>) -> i128 {
+    let FixedOp::Add { factors } = op else { return 0 };
+    let times = |(bound, factor): (Bound, &i64)| {
+        let ends = [bound.low, bound.high].map(|end| end.saturating_mul((*factor).into()));
+        [ends[0].min(ends[1]), ends[0].max(ends[1])]
+    };
+    let [low, high] = bounds
+        .zip(factors)
+        .map(times)
+        .fold([0_i128; 2], |sum, ends| [sum[0].saturating_add(ends[0]), sum[1].saturating_add(ends[1])]);
+    high.max(low.saturating_neg())
+}
 
 #[cfg(test)]
 mod tests {
