@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use lanner_bfv::{ParameterSet, Parameters};
-use lanner_hardened::{Client, Layer as CheckedLayer, Network, Scheme, Server, Told};
+use lanner_hardened::{Client, Item, Layer as CheckedLayer, Network, Scheme, Server, Told};
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_net::{Limits as NetLimits, TcpChannel};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
@@ -280,7 +280,13 @@ impl Conversation {
             prime: 1_032_193,
             low: -8,
             bits: 5,
-            layers: vec![CheckedLayer { node: "scores".to_owned(), summed: None, shape, activation: None }],
+            layers: vec![Item::Layer(CheckedLayer {
+                node: "scores".to_owned(),
+                summed: None,
+                reads: Vec::new(),
+                shape,
+                activation: None,
+            })],
             told: Told::Label,
         };
         let scheme = Arc::new(Scheme::new(&network).unwrap());

@@ -18,7 +18,8 @@ use crate::LABELS_OF_A_MESSAGE;
 use crate::checks::{
     EQUATIONS, Each, all_terms, factors, hash, joined, of_equations, read_terms, with_first, write_terms,
 };
-use crate::scheme::{Behind, Scheme, Stage, Tweaks};
+use crate::form::{Form, Source};
+use crate::scheme::{Behind, Layer, Scheme, Tweaks};
 
 /// A network as the client runs it.
 pub struct Client {
@@ -36,12 +37,13 @@ pub struct ClientMaterial {
     /// `D`, if no committed bit differed from its choice, and of choices that differ.
     known: Each,
     changes: Zeroizing<Vec<Each>>,
-    layers: Vec<Prepared>,
+    stages: Vec<Prepared>,
     checks: Vec<PreparedPhase>,
 }
 
-/// What is kept of one layer.
+/// What is kept of one stage.
 struct Prepared {
+    /// Of the stage's layers.
     encryptions: Vec<PreparedEncryption>,
     phases: Vec<PreparedPhase>,
     /// `t_i` of each input wire of the circuits.
@@ -104,13 +106,17 @@ impl Client {
         let (mut known, mut changes) = ([0; EQUATIONS], Zeroizing::new(Vec::new()));
         changes.resize(scheme.input_bits(), [0; EQUATIONS]);
         let mut encryptions = encryptions.into_iter();
-        let mut layers = Vec::with_capacity(scheme.layers.len());
-        for Stage { linear, behind, .. } in &scheme.layers {
-            let mut phases = Vec::with_capacity(linear.outputs.len());
-            for wanted in &linear.wanted {
-                // S -> C: c1 of an answer
-                let second = channel.receive(kind::LINEAR_SECOND_HALF, linear.modulus.second_half_len())?;
-                phases.push(key.prepare_phase(&linear.modulus, &second, wanted)?);
+        let mut stages = Vec::with_capacity(scheme.stages.len());
+        for stage in &scheme.stages {
+            let behind = &stage.behind;
+            let mut phases = Vec::new();
+            for Layer { linear, .. } in scheme.layers_of(stage) {
+                for wanted in &linear.wanted {
+                    // S -> C: c1 of an answer
+                    let second =
+                        channel.receive(kind::LINEAR_SECOND_HALF, linear.modulus.second_half_len())?;
+                    phases.push(key.prepare_phase(&linear.modulus, &second, wanted)?);
+                }
             }
             let (own, rest) = of_layers.split_at(behind.wires());
             of_layers = rest;
@@ -118,8 +124,8 @@ impl Client {
                 let committed = commit(scheme, channel, &mut tweaks, own, &mut known)?;
                 changes.extend_from_slice(&committed);
             }
-            layers.push(Prepared {
-                encryptions: encryptions.by_ref().take(linear.inputs.len()).collect(),
+            stages.push(Prepared {
+                encryptions: encryptions.by_ref().take(scheme.ciphertexts_of(stage)).collect(),
                 phases,
                 labels: Zeroizing::new(own.to_vec()),
                 tables: receive_tables(channel, behind)?,
@@ -129,7 +135,7 @@ impl Client {
         }
         let committed = commit(scheme, channel, &mut tweaks, of_input, &mut known)?;
         changes[..committed.len()].copy_from_slice(&committed);
-        Ok(ClientMaterial { salts, choices, known, changes, layers, checks })
+        Ok(ClientMaterial { salts, choices, known, changes, stages, checks })
     }
 
     /// A key under the server's half, and the proof that it is short.
@@ -163,47 +169,53 @@ impl Client {
         input: &Share,
     ) -> Result<Outcome> {
         let scheme = &*self.scheme;
-        let ClientMaterial { salts, choices, mut known, changes, layers, checks } = material;
-        let mut own = self.raised(input)?;
+        let ClientMaterial { salts, choices, mut known, changes, stages, checks } = material;
+        let mut own = Own { elements: vec![self.raised(input)?], outputs: Vec::new() };
         let mut committed = Committed { choices: &choices, changes: &changes, at: 0 };
         // C -> S: bits of x
-        let bits = bits_of(&own, scheme.bits);
+        let bits = bits_of(&own.elements[0], scheme.bits);
         #[cfg(test)]
         let bits = self.cheat.input(bits);
         let masked = committed.mask(scheme, &bits, &mut known)?;
         channel.send(kind::COMMITTED_BITS, &masked.to_bytes())?;
         let mut tweaks = Tweaks::new(scheme, salts[0]);
-        let (mut next_batch, last) = (0, scheme.layers.len() - 1);
+        let mut next_batch = 0;
         let encoder = CoefficientEncoder::new(&scheme.parameters, scheme.p.value())?;
         let mut checks = Some(checks);
         let mut values = Zeroizing::new(Vec::new());
-        let (mut colours, mut outputs) = (Bits::zeros(0), Zeroizing::new(Vec::new()));
-        for (number, (stage, prepared)) in scheme.layers.iter().zip(layers).enumerate() {
-            let Stage { linear, behind, .. } = stage;
-            let slots = linear.scatter(&stage.read(&scheme.p, &own));
-            #[allow(unused_variables, reason = "the place is for tests")]
-            for (at, (encryption, slots)) in prepared.encryptions.into_iter().zip(slots.iter()).enumerate() {
-                // C -> S: c0
-                let half = encryption.encrypt(&encoder.encode(slots)?)?;
-                #[cfg(test)]
-                let half = self.cheat.half(half, number, at, &scheme.parameters);
-                channel.send(kind::LINEAR_INPUT, &half.to_bytes())?;
-            }
-            channel.flush()?;
-            outputs = Zeroizing::new(vec![0; linear.elements()[1]]);
-            for ((phase, places), wanted) in
-                prepared.phases.into_iter().zip(&linear.outputs).zip(&linear.wanted)
-            {
-                // S -> C: c0 of an answer
-                let first = channel.receive(kind::LINEAR_OUTPUT, linear.modulus.c0_len(wanted.len()))?;
-                let opened = phase.open(&first)?;
-                for ((_, element), value) in places.iter().zip(opened.iter()) {
-                    outputs[*element] = *value;
+        let (mut colours, mut scores) = (Bits::zeros(0), Zeroizing::new(Vec::new()));
+        #[allow(unused_variables, reason = "numbers are for tests")]
+        for (number, (stage, prepared)) in scheme.stages.iter().zip(stages).enumerate() {
+            let behind = &stage.behind;
+            let mut encryptions = prepared.encryptions.into_iter();
+            #[allow(unused_variables, reason = "numbers and places are for tests")]
+            for (layer, Layer { reads, linear }) in stage.layers.clone().zip(scheme.layers_of(stage)) {
+                let slots = linear.scatter(&own.share(scheme, reads)?);
+                for (at, (slots, encryption)) in slots.iter().zip(&mut encryptions).enumerate() {
+                    // C -> S: c0
+                    let half = encryption.encrypt(&encoder.encode(slots)?)?;
+                    #[cfg(test)]
+                    let half = self.cheat.half(half, layer, at, &scheme.parameters);
+                    channel.send(kind::LINEAR_INPUT, &half.to_bytes())?;
                 }
             }
-            #[cfg(test)]
-            self.cheat.outputs(&mut outputs, number, &scheme.p);
-            if number == last {
+            channel.flush()?;
+            let mut phases = prepared.phases.into_iter();
+            for Layer { linear, .. } in scheme.layers_of(stage) {
+                let mut outputs = Zeroizing::new(vec![0; linear.elements()[1]]);
+                for ((places, wanted), phase) in linear.outputs.iter().zip(&linear.wanted).zip(&mut phases) {
+                    // S -> C: c0 of an answer
+                    let first = channel.receive(kind::LINEAR_OUTPUT, linear.modulus.c0_len(wanted.len()))?;
+                    let opened = phase.open(&first)?;
+                    for ((_, element), value) in places.iter().zip(opened.iter()) {
+                        outputs[*element] = *value;
+                    }
+                }
+                #[cfg(test)]
+                self.cheat.outputs(&mut outputs, own.outputs.len(), &scheme.p);
+                own.outputs.push(outputs);
+            }
+            if scheme.ends_ciphertexts(stage) {
                 // S -> C: coefficient N - 1 of each check
                 let each = scheme.check.c0_len(1);
                 let bytes = channel.receive(kind::CHECK_VALUES, scheme.masks * each)?;
@@ -211,9 +223,14 @@ impl Client {
                     values.push(check.open(bytes)?[0]);
                 }
             }
-            let Some(circuit) = behind.circuit() else { continue };
-            let share = scheme.share(std::mem::take(&mut outputs))?;
-            let bits = behind.evaluator_bits(&share)?;
+            let sum = own.share(scheme, &stage.sum)?;
+            let Some(circuit) = behind.circuit() else {
+                scores = sum;
+                continue;
+            };
+            #[cfg(test)]
+            let sum = self.cheat.sum(sum, number, &scheme.p);
+            let bits = behind.evaluator_bits(&scheme.share(sum)?)?;
             #[cfg(test)]
             let bits = self.cheat.committed(bits, number);
             let masked = committed.mask(scheme, &bits, &mut known)?;
@@ -239,12 +256,15 @@ impl Client {
                 #[cfg(test)]
                 self.cheat.results(&mut results, number);
                 let shares = tweaks.take(results.len())?.evaluator(&results, &prepared.corrections)?;
-                own = Zeroizing::new(Vec::with_capacity(layer.instances()));
+                let mut elements = Zeroizing::new(Vec::with_capacity(layer.instances()));
                 for bits in shares.chunks_exact(layer.encoding().bits) {
                     let sum = |term: usize| bits.iter().fold(0, |sum, terms| scheme.p.add(sum, terms[term]));
-                    own.push(sum(0));
+                    elements.push(sum(0));
                     known = std::array::from_fn(|k| scheme.p.add(known[k], sum(k + 1)));
                 }
+                #[cfg(test)]
+                self.cheat.elements(&mut elements, number, &scheme.p);
+                own.elements.push(elements);
             }
         }
         let mut seed = Seed::from_bytes([0; 16]);
@@ -257,13 +277,13 @@ impl Client {
         // C -> S: hash of D
         channel.send(kind::CHECK_HASH, &hash(salts[0], &difference))?;
         channel.flush()?;
-        self.learn(channel, &colours, &outputs)
+        self.learn(channel, &colours, &scores)
     }
 
     /// What the client is told behind the check.
     fn learn(&self, channel: &mut dyn Channel, colours: &Bits, scores: &[u64]) -> Result<Outcome> {
         let scheme = &*self.scheme;
-        if let Some(Behind::Revealed(revealed)) = scheme.layers.last().map(|stage| &stage.behind) {
+        if let Some(Behind::Revealed(revealed)) = scheme.stages.last().map(|stage| &stage.behind) {
             // S -> C: permute bits
             let bytes = channel.receive(kind::DECODING, Bits::byte_len(colours.len()))?;
             let mut reader = Reader::new(&bytes);
@@ -284,7 +304,7 @@ impl Client {
     /// How far each element of the input is above the least.
     fn raised(&self, input: &Share) -> Result<Zeroizing<Vec<u64>>> {
         let scheme = &*self.scheme;
-        ProtocolError::check_share("input of a hardened network", input, scheme.ring, scheme.inputs())?;
+        ProtocolError::check_share("input of a hardened network", input, scheme.ring, scheme.inputs)?;
         let raise = |element: &u64| {
             let raised = scheme.ring.signed(*element).checked_sub(scheme.low);
             let raised = raised.and_then(|raised| u64::try_from(raised).ok());
@@ -302,7 +322,7 @@ impl ClientMaterial {
         write_bits(&self.choices, writer);
         write_terms(scheme, &[self.known], writer);
         write_terms(scheme, &self.changes, writer);
-        for prepared in &self.layers {
+        for prepared in &self.stages {
             prepared.encryptions.iter().for_each(|encryption| encryption.encode(writer));
             prepared.phases.iter().for_each(|phase| phase.encode(writer));
             write_blocks(&prepared.labels, writer);
@@ -318,29 +338,50 @@ impl ClientMaterial {
         let choices = read_bits(reader, scheme.transfers())?;
         let known = read_terms(scheme, 1, reader)?[0];
         let changes = read_terms(scheme, scheme.transfers(), reader)?;
-        let mut layers = Vec::with_capacity(scheme.layers.len());
-        for Stage { linear, behind, .. } in &scheme.layers {
-            let mut encryptions = Vec::with_capacity(linear.inputs.len());
-            for _ in 0..linear.inputs.len() {
+        let mut stages = Vec::with_capacity(scheme.stages.len());
+        for stage in &scheme.stages {
+            let (layers, behind) = (scheme.layers_of(stage), &stage.behind);
+            let mut encryptions = Vec::new();
+            for _ in 0..scheme.ciphertexts_of(stage) {
                 let encryption = PreparedEncryption::decode(&scheme.parameters, reader);
                 encryptions.push(encryption.map_err(undecodable)?);
             }
-            let mut phases = Vec::with_capacity(linear.wanted.len());
-            for wanted in &linear.wanted {
-                let phase = PreparedPhase::decode(&linear.modulus, wanted.len(), reader);
-                phases.push(phase.map_err(undecodable)?);
+            let mut phases = Vec::new();
+            for Layer { linear, .. } in layers {
+                for wanted in &linear.wanted {
+                    let phase = PreparedPhase::decode(&linear.modulus, wanted.len(), reader);
+                    phases.push(phase.map_err(undecodable)?);
+                }
             }
             let labels = read_blocks(reader, behind.wires())?;
             let tables = behind.circuit().map_or(0, |circuit| circuit.table_bytes(behind.instances()));
             let tables = reader.bytes(tables)?.to_vec();
             let corrections = read_terms(scheme, behind.converted(), reader)?;
-            layers.push(Prepared { encryptions, phases, labels, tables, corrections });
+            stages.push(Prepared { encryptions, phases, labels, tables, corrections });
         }
         let mut checks = Vec::with_capacity(scheme.masks);
         for _ in 0..scheme.masks {
             checks.push(PreparedPhase::decode(&scheme.check, 1, reader).map_err(undecodable)?);
         }
-        Ok(Self { salts, choices, known, changes, layers, checks })
+        Ok(Self { salts, choices, known, changes, stages, checks })
+    }
+}
+
+/// The client's shares of what is computed.
+struct Own {
+    /// Of the input and of each stage's elements.
+    elements: Vec<Zeroizing<Vec<u64>>>,
+    /// Of each layer's outputs.
+    outputs: Vec<Zeroizing<Vec<u64>>>,
+}
+
+impl Own {
+    /// Of a sum.
+    fn share(&self, scheme: &Scheme, form: &Form) -> Result<Zeroizing<Vec<u64>>> {
+        form.of(&scheme.p, |source| match source {
+            Source::Elements(value) => self.elements.get(value).map(|share| share.as_slice()),
+            Source::Outputs(layer) => self.outputs.get(layer).map(|share| share.as_slice()),
+        })
     }
 }
 

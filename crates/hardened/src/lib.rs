@@ -7,14 +7,14 @@
 //! b = -a s + e; commitments                  -------->
 //!                                            <--------   which to open
 //! openings; seeds of c1; transfers           -------->
-//!                                                        V_1..V_128, chi, beta;  v_k = sum_l beta_kl rev(V_l);  eta_k = L^T (v_k - M^T chi_k)
+//!                                                        V_1..V_128, chi, beta;  v_k = sum_l beta_kl rev(V_l);  eta_k = sum L^T (v_k - M^T chi_k) - sum n chi_k
 //!                                            <--------   salts; c1 of V_l and of M, blinded
 //!                                            <--------   tables; corrections: 2^j chi_k, 2^j and 2^j eta_k
 //! online:
 //! bits of x                                  -------->
-//! for each layer: c0                         -------->
+//! for each sum: c0 of its layers             -------->
 //!                                            <--------   M c0 under uniform masks; in the end coefficient N - 1 of V_l c0 likewise
-//!   bits of c                                -------->
+//!   bits of c, the sum of shares             -------->
 //!                                            <--------   labels; in the end the seed of beta
 //! hash of D                                  -------->   compares with E, else ends
 //!                                            <--------   permute bits, or the share of the scores
@@ -26,6 +26,7 @@
 
 mod checks;
 mod client;
+mod form;
 mod linear;
 mod scheme;
 mod server;
@@ -39,7 +40,7 @@ pub use client::{Client, ClientMaterial};
 pub use linear::MOST_WEIGHT;
 pub use scheme::{Scheme, bound};
 pub use server::{Server, ServerMaterial};
-pub use spec::{Activation, Layer, Network, Told};
+pub use spec::{Activation, Item, Layer, Map, Network, Sum, Term, Told};
 pub use step::Whole;
 
 /// Labels of a message.

@@ -1,17 +1,20 @@
 //! All that both parties know of a network, made once.
 
+use std::ops::Range;
+
 use lanner_bfv::function_privacy::PhaseModulus;
 use lanner_bfv::{NoiseBound, Parameters};
 use lanner_gc::Circuit;
 use lanner_primitives::{Bits, Ring, Share};
 use lanner_ring::{Modulus, RnsBasis};
-use lanner_step::{ProtocolError, Result, Windows};
+use lanner_step::{ModelParts, ProtocolError, Result};
 use lanner_yao::labels_to_ring::LabelsToRing;
 use lanner_yao::{Layer as Circuits, Revealed};
 use zeroize::Zeroizing;
 
+use crate::form::{Form, Source, SourcesOf};
 use crate::linear::{Linear, MOST_WEIGHT, PHASE_BITS};
-use crate::spec::{Network, Told};
+use crate::spec::{Item, Network, Sum, Term, Told};
 
 /// All that both parties know of a network.
 pub struct Scheme {
@@ -22,7 +25,10 @@ pub struct Scheme {
     pub(crate) basis: RnsBasis,
     pub(crate) low: i64,
     pub(crate) bits: u32,
-    pub(crate) layers: Vec<Stage>,
+    /// Elements of the input.
+    pub(crate) inputs: usize,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) stages: Vec<Stage>,
     /// `lambda`.
     pub(crate) masks: usize,
     pub(crate) check: PhaseModulus,
@@ -30,40 +36,36 @@ pub struct Scheme {
     /// In tests, what the server does otherwise.
     #[cfg(test)]
     pub(crate) early_factors: bool,
+    #[cfg(test)]
+    pub(crate) wrong: crate::tests::Wrong,
 }
 
-/// A linear layer, and the circuits behind it.
-pub(crate) struct Stage {
-    /// The elements whose sums the layer reads, for each of its inputs; none where it reads the elements themselves.
-    summed: Option<Vec<Vec<usize>>>,
-    /// Elements in front of it.
-    elements: usize,
+/// A linear layer.
+pub(crate) struct Layer {
+    /// What it reads.
+    pub(crate) reads: Form,
     pub(crate) linear: Linear,
+}
+
+/// Layers whose ciphertexts are sent together, and the sum of them and of earlier values that is committed then, or told.
+pub(crate) struct Stage {
+    /// The numbers of the layers.
+    pub(crate) layers: Range<usize>,
+    pub(crate) sum: Form,
     pub(crate) behind: Behind,
 }
 
 impl Stage {
-    /// What the layer reads of the elements in front of it: each party computes it on its own share.
-    pub(crate) fn read(&self, p: &Modulus, elements: &[u64]) -> Zeroizing<Vec<u64>> {
-        let Some(summed) = &self.summed else { return Zeroizing::new(elements.to_vec()) };
-        let sum = |group: &Vec<usize>| group.iter().fold(0, |sum, element| p.add(sum, elements[*element]));
-        Zeroizing::new(summed.iter().map(sum).collect())
-    }
-
-    /// The transpose of [`Self::read`].
-    pub(crate) fn read_transposed(&self, p: &Modulus, inputs: Zeroizing<Vec<u64>>) -> Zeroizing<Vec<u64>> {
-        let Some(summed) = &self.summed else { return inputs };
-        let mut elements = Zeroizing::new(vec![0; self.elements]);
-        for (group, input) in summed.iter().zip(inputs.iter()) {
-            for element in group {
-                elements[*element] = p.add(elements[*element], *input);
-            }
+    /// Elements that it makes.
+    pub(crate) fn makes(&self) -> usize {
+        match &self.behind {
+            Behind::Activation(layer) => layer.instances(),
+            Behind::Revealed(_) | Behind::Scores => 0,
         }
-        elements
     }
 }
 
-/// What is behind a linear layer.
+/// What is behind a sum.
 pub(crate) enum Behind {
     /// Circuits whose outputs become shares.
     Activation(Circuits),
@@ -107,7 +109,7 @@ impl Behind {
         self.circuit().map_or(0, Circuit::outputs) * self.instances()
     }
 
-    /// The outputs of the layer before that are committed, in order: one comes as often as circuits read it.
+    /// The elements of the sum that are committed, in order: one comes as often as circuits read it.
     pub(crate) fn elements(&self, outputs: usize) -> Vec<usize> {
         match self {
             Self::Activation(layer) => layer.elements(),
@@ -150,43 +152,56 @@ impl Scheme {
         ProtocolError::refuse_if(!fits, "the range of the input of a hardened network")?;
         let basis = RnsBasis::new(parameters.degree(), &[prime]).map_err(lanner_bfv::BfvError::from)?;
         let p = basis.moduli()[0];
-        let last = network.layers.len().checked_sub(1);
-        let last = last.ok_or(ProtocolError::Parameters("a hardened network without layers"))?;
-        let (mut layers, mut elements) = (Vec::with_capacity(last + 1), None);
-        for (number, layer) in network.layers.iter().enumerate() {
-            let linear = Linear::new(&layer.shape, &parameters, prime)?;
-            let [inputs, outputs] = linear.elements();
-            let read = layer.inputs();
-            if let Some(elements) = elements {
-                ProtocolError::check_length("inputs of a layer", read, elements)?;
-            }
-            let summed = layer.summed.as_ref().map(Windows::groups).transpose()?;
-            if let Some(summed) = &summed {
-                ProtocolError::check_length("sums that a layer reads", inputs, summed.len())?;
-            }
-            let behind = match (&layer.activation, number == last) {
-                (Some(activation), false) => {
-                    ProtocolError::check_length("windows", outputs, activation.windows.inputs())?;
+        let sizes = network.sizes()?;
+        let (mut layers, mut stages) = (Vec::new(), Vec::new());
+        // Where each value is: the input, activations' elements, and what layers make that have none.
+        let mut sources = vec![Source::Elements(0)];
+        let mut first = 0;
+        for (number, item) in network.layers.iter().enumerate() {
+            let form = |terms: &[Term], len: usize| Form::new(terms, &sources, &sizes, len, &p);
+            let is_last = number + 1 == network.layers.len();
+            let sum = match item {
+                Item::Layer(layer) => {
+                    let linear = Linear::new(&layer.shape, &parameters, prime)?;
+                    let reads = form(&layer.terms(number), linear.elements()[0])?;
+                    let outputs = linear.elements()[1];
+                    layers.push(Layer { reads, linear });
+                    let made = Source::Outputs(layers.len() - 1);
+                    if layer.activation.is_none() && !is_last {
+                        sources.push(made);
+                        continue;
+                    }
+                    Form::whole(made, outputs)
+                }
+                Item::Sum(Sum { terms, activation, .. }) => {
+                    // Windows read all that is added.
+                    let len = activation.as_ref().map_or(sizes[number + 1], |read| read.windows.inputs());
+                    form(terms, len)?
+                }
+            };
+            let behind = match item.activation() {
+                Some(activation) => {
                     Behind::Activation(Circuits::new(activation.function, &activation.windows, ring, ring)?)
                 }
-                (None, true) => match network.told {
+                None => match network.told {
                     Told::Scores => Behind::Scores,
-                    Told::Label => Behind::Revealed(Revealed::label(outputs, ring)?),
-                    Told::TopK(k) => Behind::Revealed(Revealed::top_k(outputs, k, ring)?),
-                    Told::Positive => Behind::Revealed(Revealed::positive(outputs, ring)?),
+                    Told::Label => Behind::Revealed(Revealed::label(sum.len(), ring)?),
+                    Told::TopK(k) => Behind::Revealed(Revealed::top_k(sum.len(), k, ring)?),
+                    Told::Positive => Behind::Revealed(Revealed::positive(sum.len(), ring)?),
                 },
-                _ => return Err(ProtocolError::Parameters("an activation behind each layer but the last")),
             };
-            elements = Some(behind.instances());
-            layers.push(Stage { summed, elements: read, linear, behind });
+            stages.push(Stage { layers: first..layers.len(), sum, behind });
+            first = layers.len();
+            sources.push(Source::Elements(stages.len()));
         }
-        let squared: f64 = layers.iter().map(|stage| stage.linear.squared_norm()).sum();
+        ProtocolError::refuse_if(layers.is_empty(), "a hardened network without layers")?;
+        let squared: f64 = layers.iter().map(|layer| layer.linear.squared_norm()).sum();
         let norm_bits = squared.log2() / 2.0 + f64::from(MOST_WEIGHT).log2();
         ProtocolError::refuse_if(norm_bits > MOST_NORM_BITS, "layers whose norm is above 2^33")?;
-        let ciphertexts: usize = layers.iter().map(|stage| stage.linear.inputs.len()).sum();
+        let ciphertexts: usize = layers.iter().map(|layer| layer.linear.inputs.len()).sum();
         let check_noise = NoiseBound::fresh().multiplied_by_norm(norm_of_masks(ciphertexts, &parameters));
         let check = PhaseModulus::prime(&parameters, prime, PHASE_BITS, check_noise)?;
-        let values: usize = layers.iter().map(|stage| stage.linear.elements()[1]).sum();
+        let values: usize = layers.iter().map(|layer| layer.linear.elements()[1]).sum();
         let fails = honest_failure(prime, ciphertexts * parameters.degree(), values, &parameters);
         ProtocolError::refuse_if(
             -fails.log2() < HONEST_BITS,
@@ -200,11 +215,15 @@ impl Scheme {
             p,
             ring,
             basis,
+            inputs: sizes[0],
             layers,
+            stages,
             check,
             check_noise,
             #[cfg(test)]
             early_factors: false,
+            #[cfg(test)]
+            wrong: crate::tests::Wrong::Nothing,
         })
     }
 
@@ -213,24 +232,48 @@ impl Scheme {
         norm_of_masks(self.ciphertexts(), &self.parameters)
     }
 
-    /// Elements of the input.
-    pub(crate) fn inputs(&self) -> usize {
-        self.layers[0].elements
+    /// Reads how nodes move elements, without which terms that they move cannot be computed.
+    ///
+    /// # Errors
+    /// [`ProtocolError::WrongModel`] or [`ProtocolError::Length`] if they move others.
+    pub(crate) fn resolve(&mut self, model: &dyn ModelParts) -> Result<()> {
+        self.resolve_by(&|node| model.sources(node))
+    }
+
+    pub(crate) fn resolve_by(&mut self, sources: &SourcesOf<'_>) -> Result<()> {
+        let reads = self.layers.iter_mut().map(|layer| &mut layer.reads);
+        let mut forms = reads.chain(self.stages.iter_mut().map(|stage| &mut stage.sum));
+        forms.try_for_each(|form| form.resolve(sources))
     }
 
     /// Bits of the input.
     pub(crate) fn input_bits(&self) -> usize {
-        self.inputs() * self.bits as usize
+        self.inputs * self.bits as usize
     }
 
     /// Input ciphertexts of all layers.
     pub(crate) fn ciphertexts(&self) -> usize {
-        self.layers.iter().map(|stage| stage.linear.inputs.len()).sum()
+        self.layers.iter().map(|layer| layer.linear.inputs.len()).sum()
     }
 
     /// Transfers of a prediction.
     pub(crate) fn transfers(&self) -> usize {
-        self.input_bits() + self.layers.iter().map(|stage| stage.behind.wires()).sum::<usize>()
+        self.input_bits() + self.stages.iter().map(|stage| stage.behind.wires()).sum::<usize>()
+    }
+
+    /// The layers of a stage.
+    pub(crate) fn layers_of(&self, stage: &Stage) -> &[Layer] {
+        &self.layers[stage.layers.clone()]
+    }
+
+    /// Input ciphertexts of a stage's layers.
+    pub(crate) fn ciphertexts_of(&self, stage: &Stage) -> usize {
+        self.layers_of(stage).iter().map(|layer| layer.linear.inputs.len()).sum()
+    }
+
+    /// Whether the last ciphertexts are those of this stage.
+    pub(crate) fn ends_ciphertexts(&self, stage: &Stage) -> bool {
+        !stage.layers.is_empty() && stage.layers.end == self.layers.len()
     }
 
     /// What the bits of a layer's outputs stand for.

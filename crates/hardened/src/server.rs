@@ -8,6 +8,7 @@ use lanner_bfv::{Ciphertext, KeyChallenge, KeyProof, KeyVerifier, LastCoefficien
 use lanner_gc::{Garbler, OutputDecoding, batches};
 use lanner_ot::CorrelatedSender;
 use lanner_primitives::{Bits, Block, Prg, PrgStream, Seed, parallel};
+use lanner_ring::Modulus;
 use lanner_ring::sample::uniform_below;
 use lanner_step::encoding::{read_bits, read_elements, undecodable, write_bits, write_elements};
 use lanner_step::{GarblingSession, ProtocolError, Result, in_turns, kind};
@@ -20,8 +21,9 @@ use crate::LABELS_OF_A_MESSAGE;
 use crate::checks::{
     EQUATIONS, Each, factors, hash, joined, of_equations, read_seed, read_terms, with_first, write_terms,
 };
+use crate::form::{Form, Source};
 use crate::linear::{Residues, Weights};
-use crate::scheme::{Behind, SIDE_BITS, Scheme, Tweaks};
+use crate::scheme::{Behind, Layer, SIDE_BITS, Scheme, Stage, Tweaks};
 
 /// A network as the server runs it, shared by all sessions.
 pub struct Server {
@@ -67,6 +69,35 @@ struct Preparation<'a> {
     changes: Zeroizing<Vec<Each>>,
 }
 
+/// What multiplies each of some elements in each equation.
+type Multipliers = [Zeroizing<Vec<u64>>; EQUATIONS];
+
+/// What the server knows of values while it prepares a prediction.
+struct Known {
+    /// Its shares of the input and of each stage's elements.
+    elements: Vec<Zeroizing<Vec<u64>>>,
+    /// Of each layer's outputs, its share, and the masks in it.
+    outputs: Vec<[Zeroizing<Vec<u64>>; 2]>,
+}
+
+impl Known {
+    /// Its share of a sum.
+    fn shares(&self, scheme: &Scheme, form: &Form) -> Result<Zeroizing<Vec<u64>>> {
+        form.of(&scheme.p, |source| match source {
+            Source::Elements(value) => self.elements.get(value).map(|share| share.as_slice()),
+            Source::Outputs(layer) => self.outputs.get(layer).map(|[share, _]| share.as_slice()),
+        })
+    }
+
+    /// The sum of the masks in it.
+    fn masks(&self, scheme: &Scheme, form: &Form) -> Result<Zeroizing<Vec<u64>>> {
+        form.of(&scheme.p, |source| match source {
+            Source::Elements(_) => None,
+            Source::Outputs(layer) => self.outputs.get(layer).map(|[_, masks]| masks.as_slice()),
+        })
+    }
+}
+
 impl Server {
     /// Prepares a network with the weights and biases of its layers.
     ///
@@ -74,8 +105,8 @@ impl Server {
     /// [`ProtocolError::Length`] or [`ProtocolError::WrongModel`] if they do not fit.
     pub fn new(scheme: Arc<Scheme>, layers: &[(&[i64], Vec<i64>)]) -> Result<Self> {
         ProtocolError::check_length("layers", scheme.layers.len(), layers.len())?;
-        let of_layer = |(stage, (weights, bias)): (&crate::scheme::Stage, &(&[i64], Vec<i64>))| {
-            Weights::new(&stage.linear, &scheme.parameters, &scheme.basis, weights, bias)
+        let of_layer = |(layer, (weights, bias)): (&crate::scheme::Layer, &(&[i64], Vec<i64>))| {
+            Weights::new(&layer.linear, &scheme.parameters, &scheme.basis, weights, bias)
         };
         let weights = scheme.layers.iter().zip(layers).map(of_layer).collect::<Result<_>>()?;
         Ok(Self { scheme, weights })
@@ -132,44 +163,50 @@ impl Server {
         prepared.changes.resize(scheme.input_bits(), [0; EQUATIONS]);
 
         // The lowest value of each element of the input is the server's share of it.
-        let mut own = Zeroizing::new(vec![scheme.p.reduce_signed(scheme.low); scheme.inputs()]);
+        let low = Zeroizing::new(vec![scheme.p.reduce_signed(scheme.low); scheme.inputs]);
+        let mut known = Known { elements: vec![low], outputs: Vec::new() };
         let mut layers = Vec::with_capacity(scheme.layers.len());
         let (mut told, mut first) = (None, 0);
-        for (number, (stage, weights)) in scheme.layers.iter().zip(&self.weights).enumerate() {
-            let linear = &stage.linear;
-            let inputs = &announced[first..first + linear.inputs.len()];
-            first += linear.inputs.len();
-            // What is known of the input goes into the share, and never into a ciphertext.
-            let read = stage.read(&scheme.p, &own);
-            let mut share = weights.clear(linear, &scheme.basis, &linear.scatter(&read))?;
-            let mut masks = Zeroizing::new(vec![0; share.len()]);
-            let mut sealings = Vec::with_capacity(linear.outputs.len());
-            for (ahead, places) in weights.ahead(linear, inputs)?.iter().zip(&linear.outputs) {
-                let (second, sealing) =
-                    PhaseSealing::new(&linear.modulus, ahead, &key, linear.noise, places.len(), rng)?;
-                // S -> C: c1 of an answer
-                prepared.channel.send(kind::LINEAR_SECOND_HALF, &second)?;
-                for ((_, element), mask) in places.iter().zip(sealing.shares().iter()) {
-                    masks[*element] = *mask;
+        for (number, stage) in scheme.stages.iter().enumerate() {
+            for (layer, weights) in scheme.layers_of(stage).iter().zip(&self.weights[stage.layers.clone()]) {
+                let Layer { reads, linear } = layer;
+                let inputs = &announced[first..first + linear.inputs.len()];
+                first += linear.inputs.len();
+                // What is known of the input goes into the share, and never into a ciphertext.
+                let read = known.shares(scheme, reads)?;
+                let mut share = weights.clear(linear, &scheme.basis, &linear.scatter(&read))?;
+                let mut masks = Zeroizing::new(vec![0; share.len()]);
+                let mut sealings = Vec::with_capacity(linear.outputs.len());
+                for (ahead, places) in weights.ahead(linear, inputs)?.iter().zip(&linear.outputs) {
+                    let (second, sealing) =
+                        PhaseSealing::new(&linear.modulus, ahead, &key, linear.noise, places.len(), rng)?;
+                    // S -> C: c1 of an answer
+                    prepared.channel.send(kind::LINEAR_SECOND_HALF, &second)?;
+                    for ((_, element), mask) in places.iter().zip(sealing.shares().iter()) {
+                        masks[*element] = *mask;
+                    }
+                    sealings.push(sealing);
                 }
-                sealings.push(sealing);
+                layers.push(sealings);
+                for ((share, mask), bias) in share.iter_mut().zip(masks.iter()).zip(weights.bias.iter()) {
+                    *share = scheme.p.add(scheme.p.add(*share, *mask), *bias);
+                }
+                known.outputs.push([share, masks]);
             }
-            layers.push(sealings);
-            for ((share, mask), bias) in share.iter_mut().zip(masks.iter()).zip(weights.bias.iter()) {
-                *share = scheme.p.add(scheme.p.add(*share, *mask), *bias);
-            }
+            let share = known.shares(scheme, &stage.sum)?;
             let (wires, rest) = of_layers.split_at(stage.behind.wires());
             of_layers = rest;
             if let Behind::Scores = stage.behind {
                 told = Some(Last::Scores(share));
                 continue;
             }
-            prepared.commit(&stage.behind, wires, &chi[number], &masks)?;
+            prepared.commit(&stage.behind, wires, &chi[number], &known.masks(scheme, &stage.sum)?)?;
             let share = scheme.share(share)?;
             let (permute, outputs) = prepared.garble(&stage.behind, wires, &share)?;
             match &stage.behind {
                 Behind::Activation(circuits) => {
-                    own = prepared.convert(circuits, &outputs, &eta[number + 1])?;
+                    let own = prepared.convert(circuits, &outputs, &eta[number + 1])?;
+                    known.elements.push(own);
                 }
                 _ => told = Some(Last::Decoding(permute)),
             }
@@ -191,50 +228,68 @@ impl Server {
         })
     }
 
-    /// `chi` of each committed value of each layer.
-    fn draw_chi(&self, rng: &mut Prg) -> Vec<[Zeroizing<Vec<u64>>; EQUATIONS]> {
-        let of_layer = |stage: &crate::scheme::Stage| {
-            let count = stage.behind.elements(stage.linear.elements()[1]).len();
+    /// `chi` of each committed value of each stage.
+    fn draw_chi(&self, rng: &mut Prg) -> Vec<Multipliers> {
+        let of_stage = |stage: &Stage| {
+            let count = stage.behind.elements(stage.sum.len()).len();
             std::array::from_fn(|_| {
                 let mut chi = Zeroizing::new(vec![0; count]);
                 uniform_below(&self.scheme.p, &mut chi, rng);
                 chi
             })
         };
-        self.scheme.layers.iter().map(of_layer).collect()
+        #[allow(unused_mut, reason = "tests change it")]
+        let mut all: Vec<Multipliers> = self.scheme.stages.iter().map(of_stage).collect();
+        #[cfg(test)]
+        if let crate::tests::Wrong::LacksChi(stage) = self.scheme.wrong {
+            all[stage].iter_mut().for_each(|chi| chi.fill(0));
+        }
+        all
     }
 
-    /// `eta = L^T (v - M^T chi)` of each layer.
-    fn multipliers(
-        &self,
-        v: &[Residues; EQUATIONS],
-        chi: &[[Zeroizing<Vec<u64>>; EQUATIONS]],
-    ) -> Result<Vec<[Zeroizing<Vec<u64>>; EQUATIONS]>> {
+    /// `eta` of the input and of each stage's elements: the sum of `L^T (v - M^T chi)` over the layers that read them, less `n chi` for each sum that they are added to.
+    fn multipliers(&self, v: &[Residues; EQUATIONS], chi: &[Multipliers]) -> Result<Vec<Multipliers>> {
         let scheme = &*self.scheme;
-        let mut first = 0;
-        let mut all = Vec::with_capacity(scheme.layers.len());
-        for ((stage, weights), chi) in scheme.layers.iter().zip(&self.weights).zip(chi) {
-            let linear = &stage.linear;
-            let own = first..first + linear.inputs.len();
-            first = own.end;
-            let outputs = linear.elements()[1];
-            let committed = stage.behind.elements(outputs);
-            let of_equation = |k: usize| {
-                let mut sums = Zeroizing::new(vec![0; outputs]);
-                for (element, chi) in committed.iter().zip(chi[k].iter()) {
-                    sums[*element] = scheme.p.add(sums[*element], *chi);
+        let lengths = || std::iter::once(scheme.inputs).chain(scheme.stages.iter().map(Stage::makes));
+        let of_equation = |k: usize| {
+            let mut eta: Vec<Zeroizing<Vec<u64>>> =
+                lengths().map(|len| Zeroizing::new(vec![0; len])).collect();
+            let zeros = |layer: &Layer| Zeroizing::new(vec![0; layer.linear.elements()[1]]);
+            // What multiplies the outputs of layers.
+            let mut of_outputs: Vec<Zeroizing<Vec<u64>>> = scheme.layers.iter().map(zeros).collect();
+            for (stage, chi) in scheme.stages.iter().zip(chi) {
+                let mut sums = Zeroizing::new(vec![0; stage.sum.len()]);
+                for (element, chi) in stage.behind.elements(sums.len()).into_iter().zip(chi[k].iter()) {
+                    sums[element] = scheme.p.add(sums[element], *chi);
                 }
-                let taken = weights.transposed(linear, &scheme.basis, &sums)?;
-                let mut psi: Residues = Zeroizing::new(v[k][own.clone()].to_vec());
-                for (psi, taken) in psi.iter_mut().zip(taken.iter()) {
-                    psi.iter_mut().zip(taken).for_each(|(psi, taken)| *psi = scheme.p.sub(*psi, *taken));
-                }
+                stage.sum.transposed(&scheme.p, &sums, |source, multipliers| match source {
+                    Source::Outputs(layer) => add(&scheme.p, &mut of_outputs[layer], multipliers),
+                    #[cfg(test)]
+                    Source::Elements(_) if scheme.wrong == crate::tests::Wrong::ForgetsShortcuts => {}
+                    Source::Elements(value) => subtract(&scheme.p, &mut eta[value], multipliers),
+                })?;
+            }
+            let mut first = 0;
+            for ((layer, weights), outputs) in scheme.layers.iter().zip(&self.weights).zip(&of_outputs) {
+                let linear = &layer.linear;
+                let own = first..first + linear.inputs.len();
+                first = own.end;
+                let taken = weights.transposed(linear, &scheme.basis, outputs)?;
+                let mut psi: Residues = Zeroizing::new(v[k][own].to_vec());
+                psi.iter_mut().zip(taken.iter()).for_each(|(psi, taken)| subtract(&scheme.p, psi, taken));
                 let inputs = linear.gather(&scheme.p, &psi);
-                Ok::<_, ProtocolError>(stage.read_transposed(&scheme.p, inputs))
-            };
-            all.push([of_equation(0)?, of_equation(1)?, of_equation(2)?]);
-        }
-        Ok(all)
+                layer.reads.transposed(&scheme.p, &inputs, |source, multipliers| {
+                    // Layers read no others.
+                    if let Source::Elements(value) = source {
+                        add(&scheme.p, &mut eta[value], multipliers);
+                    }
+                })?;
+            }
+            Ok::<_, ProtocolError>(eta)
+        };
+        let [first, second, third] = [of_equation(0)?, of_equation(1)?, of_equation(2)?];
+        let each = first.into_iter().zip(second).zip(third);
+        Ok(each.map(|((first, second), third)| [first, second, third]).collect())
     }
 
     /// Online: answers a prediction, and tells the client what it is told if its check is what it has to be.
@@ -265,32 +320,43 @@ impl Server {
         let mut sums: Vec<LastCoefficient> =
             (0..scheme.masks).map(|_| LastCoefficient::zero(&scheme.parameters)).collect();
         let mut checks = Some(checks);
-        let (mut first, last) = (0, scheme.layers.len() - 1);
-        for (number, ((stage, weights), sealings)) in
-            scheme.layers.iter().zip(&self.weights).zip(layers).enumerate()
-        {
-            let linear = &stage.linear;
-            let mut halves = Vec::with_capacity(linear.inputs.len());
-            for _ in 0..linear.inputs.len() {
-                // C -> S: c0
-                let bytes = channel.receive(kind::LINEAR_INPUT, C0::encoded_len(&scheme.parameters))?;
-                halves.push(C0::from_bytes(&scheme.parameters, &bytes)?);
+        let mut layers = layers.into_iter();
+        let (mut first, last) = (0, scheme.stages.len() - 1);
+        for (number, stage) in scheme.stages.iter().enumerate() {
+            let mut halves = Vec::new();
+            for Layer { linear, .. } in scheme.layers_of(stage) {
+                let mut of_layer = Vec::with_capacity(linear.inputs.len());
+                for _ in 0..linear.inputs.len() {
+                    // C -> S: c0
+                    let bytes = channel.receive(kind::LINEAR_INPUT, C0::encoded_len(&scheme.parameters))?;
+                    of_layer.push(C0::from_bytes(&scheme.parameters, &bytes)?);
+                }
+                halves.push(of_layer);
             }
-            let answers = weights.apply(linear, &halves)?;
-            for ((sealing, answer), wanted) in sealings.into_iter().zip(&answers).zip(&linear.wanted) {
-                // S -> C: c0 of an answer
-                channel.send(kind::LINEAR_OUTPUT, &sealing.seal(answer, wanted)?)?;
+            // The client reads no answer before all of its halves are sent.
+            let weights = &self.weights[stage.layers.clone()];
+            for ((layer, weights), halves) in scheme.layers_of(stage).iter().zip(weights).zip(&halves) {
+                let linear = &layer.linear;
+                let answers = weights.apply(linear, halves)?;
+                let sealings = layers.next().unwrap_or_default();
+                for ((sealing, answer), wanted) in sealings.into_iter().zip(&answers).zip(&linear.wanted) {
+                    // S -> C: c0 of an answer
+                    channel.send(kind::LINEAR_OUTPUT, &sealing.seal(answer, wanted)?)?;
+                }
             }
             #[cfg(test)]
             if scheme.early_factors && number == 0 {
                 channel.send(kind::CHECK_FACTORS, factors.as_bytes())?;
             }
-            if number < last {
+            let ends = scheme.ends_ciphertexts(stage);
+            if !halves.is_empty() && !ends {
                 channel.flush()?;
             }
-            add_products(scheme, &mut sums, &halves, &seeds, first)?;
-            first += halves.len();
-            if number == last {
+            for halves in halves {
+                add_products(scheme, &mut sums, &halves, &seeds, first)?;
+                first += halves.len();
+            }
+            if ends {
                 let mut values = Writer::new();
                 for (check, sum) in checks.take().unwrap_or_default().into_iter().zip(&sums) {
                     values.bytes(&check.seal(sum)?);
@@ -363,7 +429,7 @@ impl ServerMaterial {
         }
         let (labels, masks, factors) = (read_seed(reader)?, read_seed(reader)?, read_seed(reader)?);
         let mut layers = Vec::with_capacity(scheme.layers.len());
-        for crate::scheme::Stage { linear, .. } in &scheme.layers {
+        for Layer { linear, .. } in &scheme.layers {
             let mut sealings = Vec::with_capacity(linear.wanted.len());
             for wanted in &linear.wanted {
                 let sealing = PhaseSealing::decode(&linear.modulus, linear.noise, wanted.len(), reader);
@@ -377,9 +443,9 @@ impl ServerMaterial {
         }
         let expected = read_terms(scheme, 1, reader)?[0];
         let changes = read_terms(scheme, scheme.transfers(), reader)?;
-        let told = match scheme.layers.last() {
+        let told = match scheme.stages.last() {
             Some(stage) if matches!(stage.behind, Behind::Scores) => {
-                Last::Scores(read_elements(reader, scheme.ring, stage.linear.elements()[1])?)
+                Last::Scores(read_elements(reader, scheme.ring, stage.sum.len())?)
             }
             last => Last::Decoding(read_bits(reader, last.map_or(0, |stage| stage.behind.output_bits()))?),
         };
@@ -389,14 +455,8 @@ impl ServerMaterial {
 }
 
 impl Preparation<'_> {
-    /// Commits the client's bits of a layer's outputs: they are `c = M L y_C - masks`.
-    fn commit(
-        &mut self,
-        behind: &Behind,
-        wires: &[Block],
-        chi: &[Zeroizing<Vec<u64>>; EQUATIONS],
-        masks: &[u64],
-    ) -> Result<()> {
+    /// Commits the client's bits of a sum: they are `c = sum of (M L y_C - masks) + sum of n y_C`.
+    fn commit(&mut self, behind: &Behind, wires: &[Block], chi: &Multipliers, masks: &[u64]) -> Result<()> {
         let (scheme, p) = (self.scheme, &self.scheme.p);
         let powers = scheme.powers(scheme.ring.bits() as usize);
         for (place, element) in behind.elements(masks.len()).into_iter().enumerate() {
@@ -411,7 +471,7 @@ impl Preparation<'_> {
     }
 
     /// Commits the bits of the input.
-    fn commit_input(&mut self, labels: &[Block], eta: &[Zeroizing<Vec<u64>>; EQUATIONS]) -> Result<()> {
+    fn commit_input(&mut self, labels: &[Block], eta: &Multipliers) -> Result<()> {
         let powers = self.scheme.powers(self.scheme.bits as usize);
         let (changes, base) = self.convert_choices(labels, eta, &powers)?;
         self.changes[..changes.len()].copy_from_slice(&changes);
@@ -423,7 +483,7 @@ impl Preparation<'_> {
     fn convert_choices(
         &mut self,
         labels: &[Block],
-        multipliers: &[Zeroizing<Vec<u64>>; EQUATIONS],
+        multipliers: &Multipliers,
         powers: &[u64],
     ) -> Result<(Zeroizing<Vec<Each>>, Each)> {
         let (scheme, p) = (self.scheme, &self.scheme.p);
@@ -481,7 +541,7 @@ impl Preparation<'_> {
         &mut self,
         circuits: &lanner_yao::Layer,
         outputs: &[Block],
-        eta: &[Zeroizing<Vec<u64>>; EQUATIONS],
+        eta: &Multipliers,
     ) -> Result<Zeroizing<Vec<u64>>> {
         let (scheme, p) = (self.scheme, &self.scheme.p);
         let weights = scheme.weights_of(circuits);
@@ -626,6 +686,14 @@ fn answer(
         channel.send(kind::INPUT_LABELS, Block::slice_as_bytes(&labels))?;
     }
     Ok(())
+}
+
+fn add(p: &Modulus, sums: &mut [u64], more: &[u64]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = p.add(*sum, *more));
+}
+
+fn subtract(p: &Modulus, sums: &mut [u64], less: &[u64]) {
+    sums.iter_mut().zip(less).for_each(|(sum, less)| *sum = p.sub(*sum, *less));
 }
 
 fn add_changes(scheme: &Scheme, expected: &mut Each, bits: &Bits, changes: &[Each]) {

@@ -14,9 +14,13 @@ use lanner_step::{
 use lanner_testkit::{Domain, Domains, Party, Transcript};
 use lanner_wire::{DecodeError, Kind, Reader, Writer};
 use rand_core::{Rng, SeedableRng};
+use zeroize::Zeroizing;
 
 use crate::checks::Each;
-use crate::{Activation, Client, ClientMaterial, Layer, Network, Scheme, Server, ServerMaterial, Told};
+use crate::{
+    Activation, Client, ClientMaterial, Item, Layer, Map, Network, Scheme, Server, ServerMaterial, Sum, Term,
+    Told,
+};
 
 const P: u64 = 1_032_193;
 
@@ -31,22 +35,34 @@ pub(crate) enum Cheat {
         part: u64,
         of: u64,
     },
-    /// Adds so much to its share of a layer's output before the circuit.
+    /// Adds so much to its share of a layer's output, in every sum.
     Output {
         layer: usize,
         element: usize,
         plus: u64,
     },
+    /// Adds so much to an element of a sum that circuits read, and nowhere else.
+    Sum {
+        stage: usize,
+        element: usize,
+        plus: u64,
+    },
+    /// Adds so much to its share of an element that circuits made, for all that read it.
+    Element {
+        stage: usize,
+        element: usize,
+        plus: u64,
+    },
     /// Flips a bit that it commits.
     Committed {
-        layer: usize,
+        stage: usize,
         bit: usize,
     },
     /// Flips a bit of its input, and not in the ciphertext.
     Input(usize),
     /// Uses another label of an output.
     Label {
-        layer: usize,
+        stage: usize,
         bit: usize,
     },
     /// Sends another hash.
@@ -74,9 +90,26 @@ impl Cheat {
         }
     }
 
+    pub(crate) fn sum(self, mut sum: Zeroizing<Vec<u64>>, number: usize, p: &Modulus) -> Zeroizing<Vec<u64>> {
+        if let Self::Sum { stage, element, plus } = self
+            && stage == number
+        {
+            sum[element] = p.add(sum[element], plus);
+        }
+        sum
+    }
+
+    pub(crate) fn elements(self, elements: &mut [u64], number: usize, p: &Modulus) {
+        if let Self::Element { stage, element, plus } = self
+            && stage == number
+        {
+            elements[element] = p.add(elements[element], plus);
+        }
+    }
+
     pub(crate) fn committed(self, bits: Bits, number: usize) -> Bits {
         match self {
-            Self::Committed { layer, bit } if layer == number => flipped(&bits, bit),
+            Self::Committed { stage, bit } if stage == number => flipped(&bits, bit),
             _ => bits,
         }
     }
@@ -86,8 +119,8 @@ impl Cheat {
     }
 
     pub(crate) fn results(self, labels: &mut [Block], number: usize) {
-        if let Self::Label { layer, bit } = self
-            && layer == number
+        if let Self::Label { stage, bit } = self
+            && stage == number
         {
             labels[bit] ^= Block(1 << 77);
         }
@@ -97,6 +130,16 @@ impl Cheat {
         all[0] ^= u64::from(self == Self::Hash);
         all
     }
+}
+
+/// What a server does otherwise, so that its check is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wrong {
+    Nothing,
+    /// `eta` lacks what sums take of elements.
+    ForgetsShortcuts,
+    /// `chi` of a stage is zero.
+    LacksChi(usize),
 }
 
 fn flipped(bits: &Bits, at: usize) -> Bits {
@@ -122,11 +165,14 @@ impl Model {
             (weights, bias)
         });
         let layers = layers.collect();
-        let layer = |(number, (shape, activation)): (usize, &(Convolution, Option<Activation>))| Layer {
-            node: format!("layer{number}"),
-            summed: None,
-            shape: shape.clone(),
-            activation: activation.clone(),
+        let layer = |(number, (shape, activation)): (usize, &(Convolution, Option<Activation>))| {
+            Item::Layer(Layer {
+                node: format!("layer{number}"),
+                summed: None,
+                reads: Vec::new(),
+                shape: shape.clone(),
+                activation: activation.clone(),
+            })
         };
         let network = Network {
             set: ParameterSet::B,
@@ -184,35 +230,155 @@ impl Model {
         ];
         let mut model = Self::new(&shapes, Told::Scores);
         let summed = Windows { channels: 2, image: [2, 5], kernel: [2, 2], strides: [1, 1], pads: [0; 4] };
-        model.network.layers[2].summed = Some(summed);
+        let Item::Layer(last) = &mut model.network.layers[2] else { panic!("a layer") };
+        last.summed = Some(summed);
         model
     }
 
+    /// A network whose items are said one by one, with weights drawn for its layers.
+    fn of(items: Vec<Item>, told: Told) -> Self {
+        let shapes = items.iter().filter_map(|item| match item {
+            Item::Layer(layer) => Some((layer.shape.clone(), None)),
+            Item::Sum(_) => None,
+        });
+        let mut model = Self::new(&shapes.collect::<Vec<_>>(), told);
+        model.network.layers = items;
+        model
+    }
+
+    /// A block with a shortcut: `relu(3 relu(A x) + B relu(A x))`, and a layer.
+    fn residual(told: Told) -> Self {
+        let sum = vec![Term::of(2), Term { factor: 3, ..Term::of(1) }];
+        let items = vec![
+            layer(Vec::new(), [6, 5], Some(relu(4))),
+            layer(vec![Term::of(1)], [5, 5], None),
+            summed(sum, Some((relu(4), 5))),
+            layer(Vec::new(), [5, 3], None),
+        ];
+        Self::of(items, told)
+    }
+
+    /// All that may be added and read, with shortcuts of the input, of sums, of parts of them and of layers.
+    fn branching(told: Told) -> Self {
+        let times = |factor, of| Term { factor, ..Term::of(of) };
+        let moved = |of, node: &str, from, to| Term {
+            maps: vec![Map::Moved { node: node.to_owned(), place: 0, from, to }],
+            ..Term::of(of)
+        };
+        let pooled = Windows { channels: 1, image: [2, 3], kernel: [2, 2], strides: [1, 1], pads: [0; 4] };
+        let items = vec![
+            // 1: a layer whose outputs two sums take.
+            layer(Vec::new(), [6, 6], None),
+            // 2: with a shortcut that is the input.
+            summed(vec![Term::of(1), times(-5, 0)], Some((relu(4), 6))),
+            // 3, 4, 5: two layers, one of which reads a sum of elements, and a shortcut.
+            layer(vec![Term::of(2), times(2, 0)], [6, 6], None),
+            layer(vec![Term::of(0)], [6, 6], None),
+            summed(vec![Term::of(3), times(-1, 4), times(7, 2)], Some((relu(5), 6))),
+            // 6: a sum of a sum's parts, without a layer of its own, as bits of their own.
+            summed(
+                vec![Term::of(1), times(2, 5), times(3, 0)],
+                Some((Function { relu: false, ..relu(3) }, 6)),
+            ),
+            // 7: elements alone.
+            summed(vec![times(-1, 6), Term::of(5)], Some((relu(0), 6))),
+            // 8: sums of windows of what is moved, and a value that is moved with zeros around.
+            layer(
+                vec![Term {
+                    maps: vec![
+                        Map::Moved { node: "turn".to_owned(), place: 0, from: 6, to: 6 },
+                        Map::Summed(pooled),
+                    ],
+                    ..times(-2, 7)
+                }],
+                [2, 4],
+                None,
+            ),
+            summed(vec![moved(8, "pad", 4, 6), moved(5, "turn", 6, 6)], Some((relu(4), 6))),
+            // 10, 11: what is told.
+            layer(vec![Term::of(9)], [6, 4], None),
+            summed(vec![times(2, 10), moved(9, "cut", 6, 4)], None),
+        ];
+        Self::of(items, told)
+    }
+
     fn reference(&self, input: &[i64]) -> Vec<i64> {
-        let mut values = input.to_vec();
-        for (layer, (weights, bias)) in self.network.layers.iter().zip(&self.layers) {
-            if let Some(summed) = &layer.summed {
-                let groups = summed.groups().unwrap();
-                values = groups.iter().map(|group| group.iter().map(|i| values[*i]).sum()).collect();
-            }
-            let mut sums = layer.shape.apply(weights, &values).unwrap();
-            sums.iter_mut().zip(bias).for_each(|(sum, bias)| *sum += bias);
+        let (mut values, mut weights) = (vec![input.to_vec()], self.layers.iter());
+        for (number, item) in self.network.layers.iter().enumerate() {
+            let sums = match item {
+                Item::Layer(layer) => {
+                    let (weights, bias) = weights.next().unwrap();
+                    let mut sums = layer.shape.apply(weights, &total(&layer.terms(number), &values)).unwrap();
+                    sums.iter_mut().zip(bias).for_each(|(sum, bias)| *sum += bias);
+                    sums
+                }
+                Item::Sum(sum) => total(&sum.terms, &values),
+            };
             assert!(sums.iter().all(|sum| sum.abs() < 491_458), "{sums:?}");
-            let Some(Activation { function, windows }) = &layer.activation else { return sums };
-            let rescaled = |value: i64| (value + ((1 << function.shift) >> 1)) >> function.shift;
-            let groups = windows.groups().unwrap();
-            let largest = |group: &Vec<usize>| group.iter().map(|i| sums[*i]).max().unwrap();
-            values = groups
-                .iter()
-                .map(|group| rescaled(if function.relu { largest(group).max(0) } else { largest(group) }))
-                .collect();
+            values.push(match item.activation() {
+                Some(Activation { function, windows }) => {
+                    let rescaled = |value: i64| (value + ((1 << function.shift) >> 1)) >> function.shift;
+                    let groups = windows.groups().unwrap();
+                    let largest = |group: &Vec<usize>| group.iter().map(|i| sums[*i]).max().unwrap();
+                    let function = |value: i64| rescaled(if function.relu { value.max(0) } else { value });
+                    groups.iter().map(|group| function(largest(group))).collect()
+                }
+                None => sums,
+            });
         }
-        values
+        values.pop().unwrap()
     }
 
     fn scheme(&self) -> Scheme {
-        Scheme::new(&self.network).unwrap()
+        let mut scheme = Scheme::new(&self.network).unwrap();
+        scheme.resolve_by(&|node| Ok(sources(node))).unwrap();
+        scheme
     }
+}
+
+/// A fully connected layer, without windows.
+fn layer(reads: Vec<Term>, [inputs, outputs]: [usize; 2], function: Option<Function>) -> Item {
+    let activation = function.map(|function| Activation { function, windows: Windows::each(outputs) });
+    let shape = Convolution::fully_connected(inputs, outputs);
+    Item::Layer(Layer { node: "layer".to_owned(), summed: None, reads, shape, activation })
+}
+
+fn summed(terms: Vec<Term>, function: Option<(Function, usize)>) -> Item {
+    let activation = function.map(|(function, len)| Activation { function, windows: Windows::each(len) });
+    Item::Sum(Sum { node: "sum".to_owned(), terms, activation })
+}
+
+/// How nodes move elements.
+fn sources(node: &str) -> Vec<Option<(usize, usize)>> {
+    let places: &[i32] = match node {
+        "turn" => &[5, 4, 3, 2, 1, 0],
+        "pad" => &[-1, 0, 1, 2, 3, -1],
+        _ => &[1, 3, 0, 0],
+    };
+    places.iter().map(|place| usize::try_from(*place).ok().map(|element| (0, element))).collect()
+}
+
+/// A sum of terms, in integers.
+fn total(terms: &[Term], values: &[Vec<i64>]) -> Vec<i64> {
+    let mut all = Vec::new();
+    for term in terms {
+        let mut value = values[term.of].clone();
+        for map in &term.maps {
+            value = match map {
+                Map::Summed(windows) => {
+                    let groups = windows.groups().unwrap();
+                    groups.iter().map(|group| group.iter().map(|i| value[*i]).sum()).collect()
+                }
+                Map::Moved { node, .. } => {
+                    let moved = sources(node);
+                    moved.iter().map(|source| source.map_or(0, |(_, element)| value[element])).collect()
+                }
+            };
+        }
+        all.resize(value.len(), 0);
+        all.iter_mut().zip(value).for_each(|(sum, element)| *sum += term.factor * element);
+    }
+    all
 }
 
 /// Material that was kept in between, as bytes.
@@ -316,11 +482,121 @@ fn convolutions_and_pools_give_the_reference_s_scores() {
     }
 }
 
+#[test]
+fn sums_of_all_kinds_give_the_reference_s_scores() {
+    let (residual, branching) = (Model::residual(Told::Scores), Model::branching(Told::Scores));
+    for (model, number) in [(&residual, 0), (&branching, 1)] {
+        for (input, seed) in [([-8; 6], 0), ([23; 6], 1), ([5, -8, 23, 11, -1, 2], 2)] {
+            let seed = 150 + 3 * number + seed;
+            let run = run(model, with_masks(model, 4), &input, Cheat::Nothing, seed);
+            run.server.unwrap();
+            assert_eq!(run.client.unwrap(), logits(&model.reference(&input)), "{input:?}");
+        }
+    }
+}
+
+#[test]
+fn sums_give_the_reference_s_labels() {
+    let input = [7, 3, -2, 20, 11, -8];
+    for (model, seed) in [(Model::residual(Told::Label), 160), (Model::branching(Told::Label), 161)] {
+        let scores = model.reference(&input);
+        let largest = (0..scores.len()).rev().max_by_key(|i| scores[*i]).unwrap();
+        let run = run(&model, with_masks(&model, 4), &input, Cheat::Nothing, seed);
+        run.server.unwrap();
+        assert_eq!(run.client.unwrap(), Outcome::Label(largest));
+    }
+}
+
+/// An honest client fails where what multiplies elements lacks what sums take of them; where a sum has no equation, one that shifts it passes.
+#[test]
+fn a_check_that_lacks_a_shortcut_or_a_sum_is_noticed() {
+    let model = Model::residual(Told::Label);
+    let input = [5, 17, 20, 2, -8, 0];
+    let wrong = |wrong| Scheme { wrong, ..with_masks(&model, 4) };
+    let forgetful = run(&model, wrong(Wrong::ForgetsShortcuts), &input, Cheat::Nothing, 170);
+    assert!(matches!(forgetful.server, Err(ProtocolError::Cheating)), "{:?}", forgetful.server);
+    let shifted = Cheat::Sum { stage: 1, element: 2, plus: 1 };
+    run(&model, wrong(Wrong::LacksChi(1)), &input, shifted, 171).server.unwrap();
+    let other = run(&model, wrong(Wrong::LacksChi(0)), &input, shifted, 172);
+    assert!(matches!(other.server, Err(ProtocolError::Cheating)), "{:?}", other.server);
+}
+
+/// The cheats of a chain, on a network with shortcuts: in the layer beside one, in what is added, in what is both added and read.
+#[test]
+fn cheats_beside_shortcuts_are_caught() {
+    let model = Model::residual(Told::Label);
+    let cheats = [
+        // The layer beside the shortcut: a wrong message, a torsion, noise; a wrong output.
+        half(1, 2, 1, P),
+        half(1, 3, 32, 64),
+        half(1, 4, 1, 2 * P),
+        Cheat::Output { layer: 1, element: 1, plus: 1 },
+        // The sum alone; bits of it; the elements of both branches; a label that both take.
+        Cheat::Sum { stage: 1, element: 0, plus: P - 3 },
+        Cheat::Committed { stage: 1, bit: 19 },
+        Cheat::Element { stage: 0, element: 3, plus: 1 },
+        Cheat::Label { stage: 0, bit: 5 },
+        Cheat::Hash,
+    ];
+    all_caught(&model, &cheats, 180);
+}
+
+/// As above where the client's input is a shortcut, two sums take one layer's outputs, and elements are moved.
+#[test]
+fn cheats_in_networks_of_many_sums_are_caught() {
+    let model = Model::branching(Told::Scores);
+    let cheats = [
+        Cheat::Input(7),
+        Cheat::Output { layer: 0, element: 4, plus: 2 },
+        Cheat::Element { stage: 1, element: 0, plus: 1 },
+        Cheat::Sum { stage: 3, element: 5, plus: 1 },
+        half(3, 1, 1, P),
+        half(4, 7000, 33, 99),
+    ];
+    all_caught(&model, &cheats, 200);
+}
+
+#[test]
+fn items_that_do_not_fit_are_refused() {
+    let refused = |items: Vec<Item>| Scheme::new(&Model::of(items, Told::Scores).network).err();
+    let two = || vec![layer(Vec::new(), [6, 5], None), layer(vec![Term::of(0)], [6, 5], None)];
+    let with = |terms: Vec<Term>| {
+        let mut items = two();
+        items.push(summed(terms, None));
+        refused(items)
+    };
+    assert!(with(vec![Term::of(1), Term::of(2)]).is_none());
+    for terms in [
+        Vec::new(),
+        vec![Term::of(1), Term::of(3)],
+        vec![Term::of(1), Term::of(0)],
+        vec![Term { factor: 0, ..Term::of(1) }],
+        vec![Term { factor: P as i64 / 2, ..Term::of(1) }],
+        vec![Term::of(usize::MAX)],
+    ] {
+        assert!(with(terms.clone()).is_some(), "{terms:?}");
+    }
+    // A layer behind a layer, a sum without circuits in the middle, circuits in the end, no layers, and no reader of the input.
+    let behind = |items: Vec<Item>, last: Item| refused([items, vec![last]].concat()).is_some();
+    assert!(behind(two(), layer(vec![Term::of(2)], [5, 2], None)));
+    let early = [two(), vec![summed(vec![Term::of(1)], None)]].concat();
+    assert!(behind(early, layer(vec![Term::of(0)], [6, 2], None)));
+    assert!(behind(two(), summed(vec![Term::of(1)], Some((relu(0), 5)))));
+    let sums =
+        |terms: Vec<Term>| vec![summed(terms.clone(), Some((relu(0), 6))), summed(vec![Term::of(1)], None)];
+    assert!(refused(sums(vec![Term::of(0)])).is_some());
+    assert!(refused(sums(vec![Term::of(1)])).is_some());
+    assert!(refused(Vec::new()).is_some());
+}
+
 /// Cheats against a network with a label, each of which has to end with what everybody hears.
 fn caught(cheats: &[Cheat], seed: u8) {
-    let model = Model::dense(Told::Label);
+    all_caught(&Model::dense(Told::Label), cheats, seed);
+}
+
+fn all_caught(model: &Model, cheats: &[Cheat], seed: u8) {
     for (number, cheat) in cheats.iter().enumerate() {
-        let run = run(&model, with_masks(&model, 24), &[5, 17, 20, 2, -8, 0], *cheat, seed + number as u8);
+        let run = run(model, with_masks(model, 24), &[5, 17, 20, 2, -8, 0], *cheat, seed + number as u8);
         assert!(matches!(run.server, Err(ProtocolError::Cheating)), "{cheat:?}: {:?}", run.server);
         assert!(run.server.unwrap_err().is_dishonest());
         assert!(run.client.is_err());
@@ -352,8 +628,8 @@ fn shifted_shares_are_caught() {
 
 #[test]
 fn other_bits_than_those_committed_are_caught() {
-    let committed = |layer, bit| Cheat::Committed { layer, bit };
-    caught(&[committed(0, 0), committed(1, 59), Cheat::Input(7), Cheat::Label { layer: 0, bit: 3 }], 70);
+    let committed = |stage, bit| Cheat::Committed { stage, bit };
+    caught(&[committed(0, 0), committed(1, 59), Cheat::Input(7), Cheat::Label { stage: 0, bit: 3 }], 70);
 }
 
 /// A half of q passes a mask whose coefficient there is even: one mask in half of all runs. The bounds are Wilson's, at three deviations.
@@ -391,7 +667,7 @@ fn says_late(model: &Model, sent: &[(Kind, Vec<u8>)]) -> bool {
     let [values, factors] = [place(kind::CHECK_VALUES), place(kind::CHECK_FACTORS)];
     let answers = sent.iter().filter(|(kind, _)| *kind == kind::LINEAR_OUTPUT).count();
     // Each answer is of a layer whose first halves are in, each label of committed bits.
-    answers >= model.network.layers.len()
+    answers >= model.layers.len()
         && after(kind::LINEAR_OUTPUT, values)
         && after(kind::INPUT_LABELS, factors)
         && values < factors
@@ -399,7 +675,12 @@ fn says_late(model: &Model, sent: &[(Kind, Vec<u8>)]) -> bool {
 
 #[test]
 fn what_joins_the_checks_is_told_when_nothing_is_left_to_choose() {
-    for (model, seed) in [(Model::dense(Told::Label), 90), (Model::dense(Told::Scores), 91)] {
+    let models = [
+        (Model::dense(Told::Label), 90),
+        (Model::dense(Told::Scores), 91),
+        (Model::residual(Told::Label), 92),
+    ];
+    for (model, seed) in models {
         let input = [1, 2, 3, 4, 5, 6];
         let honest = run(&model, with_masks(&model, 2), &input, Cheat::Nothing, seed);
         honest.client.unwrap();
@@ -415,14 +696,15 @@ fn what_joins_the_checks_is_told_when_nothing_is_left_to_choose() {
     }
 }
 
-/// Layers of as many outputs as fill bytes, with weights and an input of choice.
+/// Layers of as many outputs as fill bytes and a sum, with weights and an input of choice.
 fn constant(weight: i64) -> Model {
-    let activation = Activation { function: relu(9), windows: Windows::each(32) };
-    let shapes = [
-        (Convolution::fully_connected(64, 32), Some(activation)),
-        (Convolution::fully_connected(32, 16), None),
+    let items = vec![
+        layer(Vec::new(), [64, 32], Some(relu(9))),
+        layer(vec![Term::of(1)], [32, 32], None),
+        summed(vec![Term::of(2), Term { factor: 3, ..Term::of(1) }], Some((relu(9), 32))),
+        layer(Vec::new(), [32, 16], None),
     ];
-    let mut model = Model::new(&shapes, Told::Scores);
+    let mut model = Model::of(items, Told::Scores);
     for (weights, _) in &mut model.layers {
         weights.fill(weight);
     }

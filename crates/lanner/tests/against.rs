@@ -9,12 +9,18 @@ const CHAIN: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[12]}],
     {"name":"relu","op":"Relu","inputs":["fc1"]},
     {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["relu"]}],"output":"fc2"}"#;
 
-/// A residual sum, which mode falcon takes.
-const BRANCHES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[12]}],"nodes":[
+/// A residual sum.
+const SUM: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[12]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w0","bias":null}},"inputs":["x"]},
     {"name":"sum","op":"Add","inputs":["fc1","x"]},
     {"name":"relu","op":"Relu","inputs":["sum"]},
     {"name":"fc2","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["relu"]}],"output":"fc2"}"#;
+
+/// A function that other modes take.
+const FUNCTION: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[12]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
+    {"name":"gate","op":"Sigmoid","inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["gate"]}],"output":"fc2"}"#;
 
 fn compiled(graph: &str, options: CompileOptions) -> Result<Model, Error> {
     let mut tensors = Tensors::default();
@@ -54,15 +60,20 @@ fn mode_auto_chooses_a_mode_that_checks_clients() {
 }
 
 #[test]
+fn it_takes_networks_with_sums() {
+    let sum = compiled(SUM, against()).unwrap();
+    assert!(sum.manifest().plan.mode.design().checks_clients());
+}
+
+#[test]
 fn what_no_such_mode_takes_is_refused() {
-    assert!(compiled(BRANCHES, CompileOptions::default()).is_ok());
+    assert!(compiled(FUNCTION, CompileOptions::default()).is_ok());
     let said = |graph, options| compiled(graph, options).err().unwrap();
-    let branches = said(BRANCHES, against());
-    assert_eq!(branches.kind, ErrorKind::Unsupported);
-    for what in
-        ["node sum", "without branches", "`against` leaves mode hardened alone", "leave `against` out"]
+    let function = said(FUNCTION, against());
+    assert_eq!(function.kind, ErrorKind::Unsupported);
+    for what in ["node gate", "cannot compute", "`against` leaves mode hardened alone", "leave `against` out"]
     {
-        assert!(branches.to_string().contains(what), "{branches}");
+        assert!(function.to_string().contains(what), "{function}");
     }
     let probability = said(CHAIN, CompileOptions { output: "probability".to_owned(), ..against() });
     assert!(probability.to_string().contains("mode hardened cannot compute"), "{probability}");

@@ -11,6 +11,7 @@ mod executor;
 mod forked;
 mod handshake;
 mod hardened;
+mod hardened_sums;
 mod kept;
 mod loops;
 mod material;

@@ -29,7 +29,7 @@ from lanner.tracing import Tracer
 
 _MODES: list[dict[str, Any]] = json.loads(_native.modes())
 
-#: All modes; ``spectral`` takes networks of sums and products alone, and ``hardened`` chains of layers.
+#: All modes; ``spectral`` takes networks of sums and products alone, and ``hardened`` those of layers, sums and ReLUs.
 MODES: tuple[str, ...] = tuple(mode["name"] for mode in _MODES)
 
 #: Modes that take every network. In ``auto`` the planner chooses, for the whole and for each layer.
@@ -78,8 +78,8 @@ class CompileKeywords(TypedDict, total=False):
             "the cost of a prediction over `network` in all modes but ``hardened``, and in mixtures that choose a "
             "mode for each layer. It chooses the best for `optimize`; results are exact. Mode ``spectral`` accepts "
             "networks of sums and products only, such as those with squares as activations. Mode ``hardened`` "
-            "protects the weights from clients that cheat, and accepts chains of layers; ``auto`` chooses it where "
-            "`against` asks for it.",
+            "protects the weights from clients that cheat, and accepts layers, sums, pools and ReLUs; ``auto`` "
+            "chooses it where `against` asks for it.",
             default="auto",
             flag=Flag(
                 "the protocols (default: auto, which chooses the best protocol for each layer)",

@@ -13,7 +13,7 @@ import pytest
 
 import lanner
 from helpers.authority import make_authority, openssl
-from helpers.models import tiny_classifier, tiny_samples
+from helpers.models import tiny_classifier, tiny_resnet, tiny_samples
 from helpers.processes import lanner as command
 from helpers.processes import serving
 from lanner.errors import MisuseError, ModelError
@@ -40,6 +40,22 @@ def test_two_processes_compute_what_the_reference_does(compiled: Path, samples_f
     assert overflows == 0
     logits = np.array([prediction["logits"] for prediction in predictions])
     assert np.rint(logits * model.logits_scale).tolist() == expected.tolist()
+
+
+def test_two_processes_compute_a_residual_network(tmp_path: Path, samples_file: Path) -> None:
+    path, samples = tmp_path / "resnet.lanner", np.load(samples_file)["x"][:1]
+    one = tmp_path / "one.npy"
+    np.save(one, samples)
+    options = {"mode": "hardened", "output": "logits", "input_range": (0.0, 1.0), "precision": "2%"}
+    lanner.compile(tiny_resnet(), tiny_samples(), **options).save(path)  # type: ignore[arg-type]
+    model = lanner.load(path)
+    result = command("run", path, one)
+    assert result.code == 0, result.errors
+    expected, overflows = model.predict_integers(samples)
+    assert overflows == 0
+    (prediction,) = result.document["predictions"]
+    assert np.rint(np.array(prediction["logits"]) * model.logits_scale).tolist() == expected[0].tolist()
+    assert model.report()["unproved"] == []
 
 
 def test_the_report_says_who_learns_what(compiled: Path) -> None:

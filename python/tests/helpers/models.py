@@ -77,6 +77,45 @@ def tiny_classifier(opset: int = OPSET, *, listed: bool = False) -> onnx.ModelPr
     return make_model(nodes, ["n", 1, 8, 8], weights, opset=opset, listed=listed)
 
 
+def tiny_resnet() -> onnx.ModelProto:
+    """Two residual blocks with batch normalisation on images of shape (1, 8, 8), one of which halves them."""
+    shapes = {"stem": (3, 1, 3, 3), "a1": (3, 3, 3, 3), "a2": (3, 3, 3, 3), "b1": (4, 3, 3, 3), "b2": (4, 4, 3, 3)}
+    weights = random_weights(17, **shapes, short=(4, 3, 1, 1), fc=(4, 4), fc_bias=(4,))
+    nodes: list[onnx.NodeProto] = []
+    rng = np.random.default_rng(18)
+
+    def layer(name: str, read: str, *, stride: int = 1, relu: bool = True) -> str:
+        kernel = weights[name].shape[-1]
+        pads = [kernel // 2] * 4
+        geometry = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": pads}
+        nodes.append(helper.make_node("Conv", [read, name], [f"{name}_sums"], name=name, **geometry))
+        norm = {part: f"{name}_{part}" for part in ("scale", "shift", "mean", "var")}
+        for part, end in norm.items():
+            drawn = rng.uniform(0.5, 1.5, weights[name].shape[0]) - (0.0 if part in {"scale", "var"} else 1.0)
+            weights[end] = drawn.astype(np.float32)
+        nodes.append(
+            helper.make_node("BatchNormalization", [f"{name}_sums", *norm.values()], [f"{name}_norm"], name=f"{name}_n")
+        )
+        return rectified(name, f"{name}_norm") if relu else f"{name}_norm"
+
+    def rectified(name: str, read: str) -> str:
+        nodes.append(helper.make_node("Relu", [read], [f"{name}_relu"], name=f"{name}_r"))
+        return f"{name}_relu"
+
+    def added(name: str, *read: str) -> str:
+        nodes.append(helper.make_node("Add", list(read), [name], name=name))
+        return rectified(name, name)
+
+    x = layer("stem", "x")
+    x = added("sum_a", layer("a2", layer("a1", x), relu=False), x)
+    deep = layer("b2", layer("b1", x, stride=2), relu=False)
+    x = added("sum_b", deep, layer("short", x, stride=2, relu=False))
+    nodes.append(helper.make_node("GlobalAveragePool", [x], ["pooled"], name="pool"))
+    nodes.append(helper.make_node("Flatten", ["pooled"], ["flat"], name="flat"))
+    nodes.append(helper.make_node("Gemm", ["flat", "fc", "fc_bias"], ["y"], name="fc1", transB=1))
+    return make_model(nodes, ["n", 1, 8, 8], weights)
+
+
 def tiny_samples(count: int = 32, seed: int = 11) -> NDArray[np.float32]:
     """Samples in [0, 1] for `tiny_classifier`."""
     return np.random.default_rng(seed).random((count, 1, 8, 8), dtype=np.float32)

@@ -1,13 +1,15 @@
-//! A chain of layers as one step, in which the client's part is checked as a whole.
+//! A network of layers and sums as one step, in which the client's part is checked as a whole.
+
+use std::collections::HashSet;
 
 use lanner_bfv::ParameterSet;
-use lanner_hardened::{self as hardened, Told, Whole};
+use lanner_hardened::{self as hardened, Map, Sum, Term, Told, Whole};
 use lanner_network::{Evidence, FixedNode, FixedOp, LinearWeights, Network, Policy, PublicNetwork};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 
 use super::saturation::UpperBound;
-use super::{OUTPUT, convolution, ring, unsupported, unsupported_input, windows};
+use super::{OUTPUT, convolution, only_users, ring, unsupported, unsupported_input, windows};
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::limits::{Limits, Totals, check_memory};
@@ -60,7 +62,7 @@ pub(super) fn plan(
         prime,
         low: input.low,
         bits: values.ilog2(),
-        layers: layers(network, prime)?,
+        layers: items(network, prime)?,
         told,
     };
     let step = Step {
@@ -79,73 +81,256 @@ pub(super) fn plan(
     Ok((plan, built))
 }
 
-/// The network as a chain of layers with circuits between.
-fn layers(network: &PublicNetwork, prime: u64) -> Result<Vec<hardened::Layer>, PlanError> {
-    let mut layers: Vec<hardened::Layer> = Vec::new();
+/// A value of the network as a sum of what items make; terms name them by their numbers in the plan.
+type Form = Vec<Term>;
+
+/// The network as layers, and sums with circuits behind.
+struct Planner<'n> {
+    network: &'n PublicNetwork,
+    prime: u64,
+    items: Vec<hardened::Item>,
+    /// For each value of the network; a value inside a circuit has none.
+    forms: Vec<Option<Form>>,
+    only_users: Vec<Option<usize>>,
+}
+
+/// Items of a network.
+fn items(network: &PublicNetwork, prime: u64) -> Result<Vec<hardened::Item>, PlanError> {
     let nodes = network.nodes();
-    let (mut index, mut summed) = (0, None);
-    while index < nodes.len() {
-        let node = &nodes[index];
-        if node.inputs != [index] {
-            return Err(unsupported(
-                node,
-                "mode hardened takes chains of layers, without branches".to_owned(),
-            ));
+    let mut forms = vec![None; nodes.len() + 1];
+    forms[0] = Some(vec![Term::of(0)]);
+    let only_users = only_users(network);
+    let mut planner = Planner { network, prime, items: Vec::new(), forms, only_users };
+    let mut inside = HashSet::new();
+    for index in 0..nodes.len() {
+        if !inside.contains(&index) {
+            inside.extend(planner.node(index)?);
         }
-        if ring(node.accumulator) != Ring::Prime(prime) {
+    }
+    let Some(told) = planner.forms.pop().flatten() else {
+        return Err(unsupported_input(network, "mode hardened computes a network of one layer or more"));
+    };
+    let node = nodes.last().map(|node| node.name.clone()).unwrap_or_default();
+    planner.items.push(hardened::Item::Sum(Sum { node, terms: told, activation: None }));
+    Ok(joined(&planner.items))
+}
+
+impl Planner<'_> {
+    /// Plans a node; returns those that its circuits compute, too.
+    fn node(&mut self, index: usize) -> Result<Vec<usize>, PlanError> {
+        let network = self.network;
+        let node = &network.nodes()[index];
+        if ring(node.accumulator) != Ring::Prime(self.prime) {
             return Err(unsupported(node, "mode hardened computes modulo one prime".to_owned()));
         }
-        let open = layers.last().is_none_or(|layer| layer.activation.is_some());
-        match &node.op {
-            FixedOp::Reshape => index += 1,
+        let input = node.inputs[0];
+        let shape = network.shape(input);
+        let form = match &node.op {
+            FixedOp::Reshape => self.form(node, input)?.clone(),
+            FixedOp::Add { factors } => {
+                let mut sum = Form::new();
+                for (value, factor) in node.inputs.iter().zip(factors) {
+                    add(node, &mut sum, self.form(node, *value)?, *factor, None)?;
+                }
+                sum
+            }
+            FixedOp::Scale { factor } => self.rearranged(node, 0, *factor, None)?,
+            FixedOp::SumPool(window) => {
+                let map = Map::Summed(windows(shape, window));
+                self.rearranged(node, 0, 1, Some(&map))?
+            }
+            FixedOp::Transpose { .. }
+            | FixedOp::Slice { .. }
+            | FixedOp::Pad { .. }
+            | FixedOp::Concat { .. } => {
+                let mut sum = Form::new();
+                for (place, value) in node.inputs.iter().enumerate() {
+                    let from = network.shape(*value).iter().product();
+                    let map = Map::Moved { node: node.name.clone(), place, from, to: node.len() };
+                    add(node, &mut sum, self.form(node, *value)?, 1, Some(&map))?;
+                }
+                sum
+            }
             FixedOp::Linear { picks: true, .. } => {
                 let reason = "mode hardened has no layers that pick elements".to_owned();
                 return Err(unsupported(node, reason));
             }
-            FixedOp::Conv2d(_) | FixedOp::Linear { .. } if open => {
-                let (shape, node) = (convolution(node, network.shape(index))?, node.name.clone());
-                layers.push(hardened::Layer { node, summed: summed.take(), shape, activation: None });
-                index += 1;
-            }
-            FixedOp::SumPool(window) if open && summed.is_none() => {
-                summed = Some(windows(network.shape(index), window));
-                index += 1;
-            }
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
-                let reason = "mode hardened needs an activation or a rescale between layers".to_owned();
-                return Err(unsupported(node, reason));
-            }
-            _ if open => return Err(lacks(node)),
-            _ => {
-                let chain = nodes[index..].iter().enumerate();
-                let chain = chain.take_while(|(ahead, node)| node.inputs == [index + ahead]);
-                let (fused, count) = Fused::run(chain.map(|(_, node)| &node.op), network.shape(index));
-                if count == 0 {
-                    return Err(lacks(node));
+                let reads = self.form(node, input)?.clone();
+                let is_open = |term: &Term| {
+                    term.of.checked_sub(1).is_some_and(|item| self.items[item].activation().is_none())
+                };
+                if reads.iter().any(is_open) {
+                    let reason = "mode hardened needs an activation or a rescale between layers".to_owned();
+                    return Err(unsupported(node, reason));
                 }
-                if let Some(layer) = layers.last_mut() {
-                    let Fused { function, windows, .. } = fused;
-                    layer.activation = Some(hardened::Activation { function, windows });
-                }
-                index += count;
+                let shape = convolution(node, shape)?;
+                let node = node.name.clone();
+                let layer = hardened::Layer { node, summed: None, reads, shape, activation: None };
+                self.push(hardened::Item::Layer(layer))
             }
-        }
+            _ => return self.circuits(index),
+        };
+        self.forms[index + 1] = Some(form);
+        Ok(Vec::new())
     }
-    match (layers.last(), nodes.last()) {
-        (last, Some(node)) if summed.is_some() || last.is_none_or(|last| last.activation.is_some()) => {
-            Err(unsupported(
-                node,
-                "mode hardened expects the network to end with a convolution or a fully connected layer"
-                    .to_owned(),
-            ))
-        }
-        _ => Ok(layers),
+
+    /// A node that circuits compute, with those behind it that they compute, too: each the only reader of the one before.
+    fn circuits(&mut self, first: usize) -> Result<Vec<usize>, PlanError> {
+        let network = self.network;
+        let node = &network.nodes()[first];
+        let (value, mut nodes) = (node.inputs[0], Vec::new());
+        let chain = std::iter::successors(Some(first), |node| self.only_users[node + 1]);
+        let ops = chain.inspect(|node| nodes.push(*node)).map(|node| &network.nodes()[node].op);
+        let (Fused { function, windows, .. }, count) = Fused::run(ops, network.shape(value));
+        nodes.truncate(count);
+        let Some(last) = nodes.last() else {
+            let reason = format!("mode hardened cannot compute {}", node.op.name());
+            return Err(unsupported(node, reason));
+        };
+        let read = value.checked_sub(1).map_or(&network.input().name, |node| &network.nodes()[node].name);
+        let sum = Sum {
+            node: read.clone(),
+            terms: self.form(node, value)?.clone(),
+            activation: Some(hardened::Activation { function, windows }),
+        };
+        let made = self.push(hardened::Item::Sum(sum));
+        self.forms[last + 1] = Some(made);
+        Ok(nodes)
+    }
+
+    fn push(&mut self, item: hardened::Item) -> Form {
+        self.items.push(item);
+        vec![Term::of(self.items.len())]
+    }
+
+    fn form(&self, node: &FixedNode, value: usize) -> Result<&Form, PlanError> {
+        let inside = || unsupported(node, "another node reads a value inside its circuit".to_owned());
+        self.forms[value].as_ref().ok_or_else(inside)
+    }
+
+    /// What a node makes of one value.
+    fn rearranged(
+        &self,
+        node: &FixedNode,
+        place: usize,
+        factor: i64,
+        map: Option<&Map>,
+    ) -> Result<Form, PlanError> {
+        let mut sum = Form::new();
+        add(node, &mut sum, self.form(node, node.inputs[place])?, factor, map)?;
+        Ok(sum)
     }
 }
 
-fn lacks(node: &FixedNode) -> PlanError {
-    unsupported(node, format!("mode hardened cannot compute {} at this place", node.op.name()))
+/// Adds the terms of a form, times a factor and rearranged, to a node's.
+fn add(
+    node: &FixedNode,
+    sum: &mut Form,
+    form: &Form,
+    factor: i64,
+    map: Option<&Map>,
+) -> Result<(), PlanError> {
+    for term in form {
+        let mut maps = term.maps.clone();
+        maps.extend(map.cloned());
+        let same = sum.iter().position(|other| other.of == term.of && other.maps == maps);
+        let place = same.unwrap_or_else(|| {
+            sum.push(Term { of: term.of, factor: 0, maps });
+            sum.len() - 1
+        });
+        let own = term.factor.checked_mul(factor);
+        let all = own.and_then(|own| own.checked_add(sum[place].factor));
+        let fits = all.filter(|factor| *factor != 0 && factor.unsigned_abs() <= MOST_FACTOR);
+        sum[place].factor = fits.ok_or_else(|| {
+            let reason = "mode hardened adds values times integers other than 0, of at most 19 bits";
+            unsupported(node, reason.to_owned())
+        })?;
+        if sum.len() > MOST_TERMS || sum.iter().any(|term| term.maps.len() > MOST_MAPS) {
+            let reason =
+                format!("mode hardened adds at most {MOST_TERMS} values, moved {MOST_MAPS} times at most");
+            return Err(unsupported(node, reason));
+        }
+    }
+    Ok(())
 }
+
+/// Layers that one sum alone takes as they are, with its circuits; and terms that name what is in front left out.
+fn joined(items: &[hardened::Item]) -> Vec<hardened::Item> {
+    let mut readers = vec![0; items.len() + 1];
+    for item in items {
+        let terms = match item {
+            hardened::Item::Layer(layer) => &layer.reads,
+            hardened::Item::Sum(sum) => &sum.terms,
+        };
+        for term in terms {
+            readers[term.of] += 1;
+        }
+    }
+    // The layer that each sum is, and where each value is in the end.
+    let alone = |sum: &Sum| match &sum.terms[..] {
+        [Term { of, factor: 1, maps }] if maps.is_empty() && *of > 0 && readers[*of] == 1 => {
+            matches!(&items[of - 1], hardened::Item::Layer(_)).then_some(of - 1)
+        }
+        _ => None,
+    };
+    let layers: Vec<Option<usize>> = items
+        .iter()
+        .map(|item| match item {
+            hardened::Item::Layer(_) => None,
+            hardened::Item::Sum(sum) => alone(sum),
+        })
+        .collect();
+    let taken: HashSet<usize> = layers.iter().flatten().copied().collect();
+    let (mut all, mut numbers) = (Vec::with_capacity(items.len()), vec![0; items.len() + 1]);
+    for (number, item) in items.iter().enumerate() {
+        if taken.contains(&number) {
+            continue;
+        }
+        let renumbered = |terms: &[Term]| -> Form {
+            terms.iter().map(|term| Term { of: numbers[term.of], ..term.clone() }).collect()
+        };
+        let layer = |layer: &hardened::Layer, activation: &Option<hardened::Activation>| {
+            let layer = hardened::Layer {
+                reads: renumbered(&layer.reads),
+                activation: activation.clone(),
+                ..layer.clone()
+            };
+            hardened::Item::Layer(as_in_front(layer, all.len()))
+        };
+        let joined = match (item, layers[number].map(|layer| &items[layer])) {
+            (hardened::Item::Sum(sum), Some(hardened::Item::Layer(own))) => layer(own, &sum.activation),
+            (hardened::Item::Layer(own), _) => layer(own, &None),
+            (hardened::Item::Sum(sum), _) => {
+                hardened::Item::Sum(Sum { terms: renumbered(&sum.terms), ..sum.clone() })
+            }
+        };
+        all.push(joined);
+        numbers[number + 1] = all.len();
+    }
+    all
+}
+
+/// A layer that reads no more than the value in front of it, or sums of its windows, without terms.
+fn as_in_front(mut layer: hardened::Layer, number: usize) -> hardened::Layer {
+    let summed = match &layer.reads[..] {
+        [Term { of, factor: 1, maps }] if *of == number => match &maps[..] {
+            [] => None,
+            [Map::Summed(windows)] => Some(*windows),
+            _ => return layer,
+        },
+        _ => return layer,
+    };
+    layer.summed = summed;
+    layer.reads.clear();
+    layer
+}
+
+/// The largest factor of a term, less than half of every prime that the mode takes.
+const MOST_FACTOR: u64 = (1 << 19) - 1;
+/// The most terms of a sum, and the most maps of one: sums of sums may double them.
+const MOST_TERMS: usize = 256;
+const MOST_MAPS: usize = 16;
 
 /// Checks that weights are as small as checks take them, and that every sum of a network is proved to stay where circuits read it alike, whichever of two representatives a client commits.
 ///
@@ -154,11 +339,21 @@ fn lacks(node: &FixedNode) -> PlanError {
 pub fn check_sums(network: &Network, plan: &Plan) -> Result<(), PlanError> {
     for step in plan.steps() {
         let Protocol::Hardened(Whole { network: whole }) = &step.protocol else { continue };
-        for layer in &whole.layers {
-            let nodes = network.public().nodes();
-            let Some(index) = nodes.iter().position(|node| node.name == layer.node) else { continue };
-            let (node, value) = (&nodes[index], &network.values()[index + 1]);
-            let weights = network.weights(index).map_or(&[][..], LinearWeights::weight);
+        let nodes = network.public().nodes();
+        for item in &whole.layers {
+            let (name, activation) = match item {
+                hardened::Item::Layer(layer) => (&layer.node, &layer.activation),
+                hardened::Item::Sum(sum) => (&sum.node, &sum.activation),
+            };
+            let read = nodes.iter().position(|node| node.name == *name);
+            let (node, weights) = match read {
+                Some(index) => (&nodes[index], network.weights(index)),
+                // Circuits read the input, whose range is proved as others' are.
+                None if *name == network.public().input().name => (&nodes[0], None),
+                None => return Err(PlanError::Design { node: name.clone() }),
+            };
+            let value = &network.values()[read.map_or(0, |index| index + 1)];
+            let weights = weights.map_or(&[][..], LinearWeights::weight);
             if weights.iter().any(|weight| weight.unsigned_abs() > hardened::MOST_WEIGHT.into()) {
                 let reason = format!(
                     "a weight is too large; mode hardened accepts integer weights up to {}",
@@ -171,7 +366,7 @@ pub fn check_sums(network: &Network, plan: &Plan) -> Result<(), PlanError> {
                     "its sums are not proved to fit for every input, which mode hardened requires".to_owned();
                 return Err(unsupported(node, reason));
             }
-            let shift = layer.activation.as_ref().map_or(0, |activation| activation.function.shift);
+            let shift = activation.as_ref().map_or(0, |activation| activation.function.shift);
             let bound = hardened::bound(whole.prime, shift).map_err(|source| layer_of(&node.name, source))?;
             if value.high.max(-value.low) >= i128::from(bound) {
                 let reason = format!(
@@ -183,4 +378,90 @@ pub fn check_sums(network: &Network, plan: &Plan) -> Result<(), PlanError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use lanner_network::Accumulator;
+    use lanner_step::{Convolution, Function, Windows};
+
+    use super::*;
+
+    fn node() -> FixedNode {
+        FixedNode {
+            name: "sum".to_owned(),
+            op: FixedOp::Add { factors: [1, 1] },
+            inputs: vec![0, 0],
+            shape: vec![4],
+            accumulator: Accumulator::PRIMES[0],
+        }
+    }
+
+    fn moved(number: usize) -> Map {
+        Map::Moved { node: format!("node{number}"), place: 0, from: 4, to: 4 }
+    }
+
+    #[test]
+    fn terms_of_one_value_are_one_and_what_cancels_or_grows_is_refused() {
+        let (node, mut sum) = (node(), Form::new());
+        let value = vec![Term::of(0), Term { factor: -3, ..Term::of(2) }];
+        add(&node, &mut sum, &value, 2, None).unwrap();
+        add(&node, &mut sum, &vec![Term::of(0)], 5, None).unwrap();
+        add(&node, &mut sum, &vec![Term::of(0)], 1, Some(&moved(0))).unwrap();
+        let apart = Term { maps: vec![moved(0)], ..Term::of(0) };
+        let [first, second] = [(0, 7), (2, -6)].map(|(of, factor)| Term { factor, ..Term::of(of) });
+        assert_eq!(sum, [first, second, apart]);
+        let mut refused = |form: &Form, factor, map: Option<&Map>| {
+            add(&node, &mut sum, form, factor, map).unwrap_err().to_string()
+        };
+        assert!(refused(&vec![Term::of(0)], -7, None).contains("other than 0"));
+        assert!(refused(&vec![Term::of(9)], 1 << 19, None).contains("19 bits"));
+        let deep = vec![Term { maps: vec![moved(0); MOST_MAPS], ..Term::of(0) }];
+        assert!(refused(&deep, 1, Some(&moved(1))).contains("moved"));
+        let many: Form = (10..10 + MOST_TERMS).map(Term::of).collect();
+        assert!(refused(&many, 1, None).contains("at most"));
+    }
+
+    fn layer(of: usize, activation: Option<hardened::Activation>) -> hardened::Item {
+        let shape = Convolution::fully_connected(4, 4);
+        let node = format!("reads{of}");
+        hardened::Item::Layer(hardened::Layer {
+            node,
+            summed: None,
+            reads: vec![Term::of(of)],
+            shape,
+            activation,
+        })
+    }
+
+    fn sum(of: &[usize], activation: Option<hardened::Activation>) -> hardened::Item {
+        let terms = of.iter().map(|of| Term::of(*of)).collect();
+        hardened::Item::Sum(Sum { node: "sum".to_owned(), terms, activation })
+    }
+
+    /// A shortcut's layer comes first, and the layer that circuits alone read moves to them; numbers follow.
+    #[test]
+    fn a_layer_that_circuits_alone_read_has_them_and_others_stay_apart() {
+        let relu = || Some(hardened::Activation { function: Function::IDENTITY, windows: Windows::each(4) });
+        let items =
+            vec![layer(0, None), layer(0, None), sum(&[1], relu()), layer(3, None), sum(&[2, 4, 3], None)];
+        let hardened::Item::Layer(mut chained) = layer(2, None) else { unreachable!() };
+        chained.reads.clear();
+        let hardened::Item::Layer(mut first) = layer(0, relu()) else { unreachable!() };
+        first.node = "reads0".to_owned();
+        chained.node = "reads3".to_owned();
+        let hardened::Item::Layer(mut short) = layer(0, None) else { unreachable!() };
+        short.reads.clear();
+        let expected = vec![
+            hardened::Item::Layer(short),
+            hardened::Item::Layer(first),
+            hardened::Item::Layer(chained),
+            sum(&[1, 3, 2], None),
+        ];
+        assert_eq!(joined(&items), expected);
+        // One that a sum reads, too, is no circuit's own.
+        let items = vec![layer(0, None), sum(&[1], relu()), sum(&[1, 2], None)];
+        assert!(matches!(&joined(&items)[..], [hardened::Item::Layer(_), hardened::Item::Sum(_), _]));
+    }
 }
