@@ -43,6 +43,11 @@ impl NativeText {
         crate::model::json(py, &told)
     }
 
+    /// The tokens of these numbers; none where a text is filled up.
+    fn tokens(&self, ids: Vec<u32>) -> Vec<Option<String>> {
+        ids.into_iter().map(|id| self.encoder.token(id)).collect()
+    }
+
     /// What texts become; an error has the text's place as its `where`.
     fn encode<'py>(&self, py: Python<'py>, texts: Vec<String>, truncate: bool) -> PyResult<Arrays<'py>> {
         let work = || {

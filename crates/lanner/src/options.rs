@@ -38,8 +38,10 @@ pub struct CompileOptions {
     /// results equal the reference's in every integer. Faithful ones depend on random shares, which the client knows its own of, stochastic ones on
     /// numbers that it does not: asked again, either tell more of the weights than the results of the reference do.
     pub rounding: Option<String>,
-    /// `label`, `labels`, `probability`, `top-k`, `logits` or `value`.
+    /// `label`, `label-map`, `labels`, `probability`, `top-k`, `logits` or `value`.
     pub output: String,
+    /// Places of a map, for `label-map`: the network's outputs are the scores of one after another.
+    pub places: u32,
     /// How many classes `top-k` reveals.
     pub k: u32,
     /// Decimal digits that `probability` reveals, two where it is `None`, and those to which `value` rounds sums, which it tells whole where it
@@ -102,6 +104,7 @@ impl Default for CompileOptions {
             against: None,
             rounding: None,
             output: "label".to_owned(),
+            places: 1,
             k: 1,
             digits: None,
             precision: None,
@@ -308,6 +311,7 @@ impl CompileOptions {
             told: match policy {
                 // Labels, their order and their probabilities are the same whatever is added to all scores.
                 Policy::Label | Policy::TopK { .. } => Told::Order,
+                Policy::LabelMap { places } => Told::OrderAt { places: places as usize },
                 Policy::Probability { .. } => Told::Probability,
                 Policy::Labels => Told::Signs,
                 Policy::Logits => Told::Scores,
@@ -361,6 +365,7 @@ impl CompileOptions {
     pub(crate) fn policy(&self) -> Result<Policy> {
         match self.output.as_str() {
             "label" => Ok(Policy::Label),
+            "label-map" => Ok(Policy::LabelMap { places: self.places }),
             "labels" => Ok(Policy::Labels),
             "logits" => Ok(Policy::Logits),
             "value" => Ok(Policy::Value),
@@ -368,7 +373,7 @@ impl CompileOptions {
             "top-k" => Ok(Policy::TopK { k: self.k }),
             other => {
                 let error = Error::new(ErrorKind::Misuse, format!("there is no output policy {other}"));
-                Err(error.fix("give label, labels, probability, top-k, logits or value"))
+                Err(error.fix("give label, label-map, labels, probability, top-k, logits or value"))
             }
         }
     }

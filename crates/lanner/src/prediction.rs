@@ -14,7 +14,7 @@ pub struct Prediction {
     pub label: Option<usize>,
     /// The label's name, where the model names its classes.
     pub class_name: Option<String>,
-    /// The labels whose scores are above zero, where they do not exclude each other.
+    /// The labels whose scores are above zero, where they do not exclude each other; of a map the label of each place.
     pub labels: Option<Vec<usize>>,
     /// Where the model names its classes, the names of `labels`, of `top`, or of the classes whose scores `logits` lists, in that order.
     pub class_names: Option<Vec<String>>,
@@ -174,7 +174,7 @@ impl Revealed {
         let nothing = Self::default();
         match outcome {
             Outcome::Label(label) => Self { label: Some(label), ..nothing },
-            Outcome::Labels(labels) => Self { labels: Some(labels), ..nothing },
+            Outcome::Labels(labels) | Outcome::LabelMap(labels) => Self { labels: Some(labels), ..nothing },
             Outcome::Probability(likely) => {
                 Self { label: Some(likely.label), probability: Some(likely.probability()), ..nothing }
             }

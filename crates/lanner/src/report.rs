@@ -206,6 +206,7 @@ fn tenths(bits: f64) -> f64 {
 fn leakage(manifest: &Manifest, account: &Account) -> Value {
     let result = match manifest.policy {
         Policy::Label => "the label of its input".to_owned(),
+        Policy::LabelMap { places } => format!("the label of each of {places} places"),
         Policy::Labels => "which labels its input has".to_owned(),
         Policy::Probability { digits } => {
             let plural = if digits == 1 { "" } else { "s" };

@@ -4,13 +4,18 @@ use serde::{Deserialize, Serialize};
 
 /// The output policy: the model owner's choice, fixed when the model is compiled.
 ///
-/// Serialised as `"label"`, `"labels"`, `{"probability": {"digits": 2}}`, `{"top-k": {"k": 3}}`, `"logits"` or `"value"`.
+/// Serialised as `"label"`, `{"label-map": {"places": 128}}`, `"labels"`, `{"probability": {"digits": 2}}`, `{"top-k": {"k": 3}}`, `"logits"` or `"value"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// The index of the largest score, ties to the lowest index; nothing else.
     #[default]
     Label,
+    /// At each of several places the index of the largest of its scores, which follow one another, ties to the lowest index; nothing else.
+    LabelMap {
+        /// How many places.
+        places: u32,
+    },
     /// The indices of the scores above zero, of a network whose labels do not exclude each other; nothing else.
     Labels,
     /// The label and its softmax probability to a given number of decimal digits.
@@ -42,7 +47,8 @@ impl Policy {
     #[must_use]
     pub const fn classes(self, outputs: usize) -> Option<usize> {
         match self {
-            Self::Value => None,
+            Self::Value | Self::LabelMap { places: 0 } => None,
+            Self::LabelMap { places } => Some(outputs / places as usize),
             _ if outputs == 1 => Some(2),
             _ => Some(outputs),
         }
@@ -53,6 +59,7 @@ impl Policy {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Label => "label",
+            Self::LabelMap { .. } => "label-map",
             Self::Labels => "labels",
             Self::Probability { .. } => "probability",
             Self::TopK { .. } => "top-k",

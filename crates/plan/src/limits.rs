@@ -196,6 +196,17 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
                 "choose value or logits".to_owned(),
             );
         }
+        Policy::LabelMap { places } => {
+            let places = places as usize;
+            let classes = scores.checked_div(places).unwrap_or(0);
+            if classes < 2 || classes * places != scores {
+                return wrong(
+                    format!("{scores} scores are not two or more at each of {places} places"),
+                    "choose value".to_owned(),
+                );
+            }
+            return within("output", "classes of an arg-max", classes as u64, MAX_CLASSES);
+        }
         Policy::TopK { k } if !(1..=scores).contains(&(k as usize)) => {
             return wrong(
                 format!("k is {k}, and the network has {scores} scores"),
@@ -364,6 +375,10 @@ mod tests {
         assert!(plan(&network("[4]", &linear(1)), Policy::Value, Mode::Gazelle).is_ok());
         assert!(refusal(1, Policy::Probability { digits: 2 }).contains("two scores"));
         assert!(refusal(1, Policy::TopK { k: 1 }).contains("two scores"));
+        for (outputs, places) in [(10, 0), (10, 10), (10, 3)] {
+            assert!(refusal(outputs, Policy::LabelMap { places }).contains("two or more at each"));
+        }
+        assert!(plan(&network("[4]", &linear(10)), Policy::LabelMap { places: 5 }, Mode::Gazelle).is_ok());
         assert!(refusal(10, Policy::TopK { k: 0 }).contains("give 1 to 10"));
         assert!(refusal(10, Policy::TopK { k: 11 }).contains("k is 11"));
         assert!(refusal(10, Policy::Probability { digits: 0 }).contains("give 1 to 6"));

@@ -215,8 +215,12 @@ mod tests {
     fn what_is_learnt_of_scores_lies_flat_beside_them() {
         let (ring, four) = (Ring::Pow2(20), Samples::try_from(4).unwrap());
         let largest = Scores { samples: four, ..Scores::new(5, Largest {}, ring, 0) };
-        let cases: [(Protocol, &str); 4] = [
+        let cases: [(Protocol, &str); 5] = [
             (largest.into(), r#""yao_arg_max","classes":5,"from":{"pow2":20},"samples":4"#),
+            (
+                Scores::new(5, Largest {}, ring, 0).at(7).into(),
+                r#""yao_arg_max","classes":5,"from":{"pow2":20},"places":7"#,
+            ),
             (
                 Scores::new(5, Best { k: 2 }, ring, 3).into(),
                 r#""yao_top_k","classes":5,"k":2,"from":{"pow2":20},"guard":3"#,

@@ -10,8 +10,9 @@ use lanner_transfers::Rounding;
 
 use crate::common;
 
-const POLICIES: [Policy; 6] = [
+const POLICIES: [Policy; 7] = [
     Policy::Label,
+    Policy::LabelMap { places: 2 },
     Policy::Labels,
     Policy::Probability { digits: 2 },
     Policy::TopK { k: 2 },

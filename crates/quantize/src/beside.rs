@@ -50,7 +50,7 @@ pub(super) fn are_probabilities(told: Told, scores: &[Vec<f32>]) -> bool {
     match told {
         Told::Probability => true,
         Told::Values => !scores.is_empty() && scores.iter().flatten().all(within),
-        Told::Scores | Told::Order | Told::Signs => false,
+        Told::Scores | Told::Order | Told::OrderAt { .. } | Told::Signs => false,
     }
 }
 

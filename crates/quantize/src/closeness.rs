@@ -10,8 +10,8 @@ use super::precision::{Aim, Told};
 pub(super) struct Closeness<'a> {
     /// Of every sample, by number.
     scores: &'a [Vec<f32>],
-    /// What errors are relative to, by the sample's number, where the scores of a sample belong together.
-    ranges: Vec<f64>,
+    /// What errors are relative to where the scores of a sample, or of one of its places, belong together: of the sample's number all places.
+    ranges: Vec<Vec<f64>>,
     /// The same for each score by itself.
     own: Vec<f64>,
     /// What scores may be off by since they are rounded as asked: that does not count.
@@ -22,6 +22,7 @@ pub(super) struct Closeness<'a> {
 }
 
 /// What a network reaches on some samples.
+#[derive(Debug)]
 pub(super) struct Measured {
     pub(super) reached: Reached,
     /// The same without what was made, where something was.
@@ -32,15 +33,16 @@ pub(super) struct Measured {
 
 impl<'a> Closeness<'a> {
     /// Errors are relative to the range of the sample's scores, or of the median sample's where that is larger: scores that nearly tie
-    /// are not to be more precise than others. Scores that are told by themselves, and a single one, are relative to their own range over
+    /// are not to be more precise than others. Of a map with a label at each place that goes for places in place of samples. Scores that are told by themselves, and a single one, are relative to their own range over
     /// all samples; those of a map to that of all with the same unit, for a place that hardly varies is to be no more precise than others.
     /// Probabilities have one unit: a class that no sample has would ask for precision without end.
     ///
     /// `shape` is that of a sample's scores.
     pub(super) fn new(scores: &'a [Vec<f32>], shape: &[usize], samples: &Samples<'_>, aim: Aim) -> Self {
-        let of_sample = |scores: &Vec<f32>| width(scores.iter().map(|score| f64::from(*score)));
-        let ranges: Vec<f64> = scores.iter().map(of_sample).collect();
-        let mut sorted: Vec<f64> = samples.iter().map(|(number, _)| ranges[*number]).collect();
+        let of_place = |scores: &[f32]| width(scores.iter().map(|score| f64::from(*score)));
+        let of_sample = |scores: &Vec<f32>| at_places(scores, aim.told).map(of_place).collect::<Vec<f64>>();
+        let ranges: Vec<Vec<f64>> = scores.iter().map(of_sample).collect();
+        let mut sorted: Vec<f64> = samples.iter().flat_map(|(number, _)| ranges[*number].clone()).collect();
         sorted.sort_by(f64::total_cmp);
         let all = || samples.iter().flat_map(|(number, _)| &scores[*number]).map(|score| f64::from(*score));
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
@@ -61,7 +63,10 @@ impl<'a> Closeness<'a> {
         }
         Self {
             scores,
-            ranges: ranges.into_iter().map(|range| range.max(usual)).collect(),
+            ranges: ranges
+                .into_iter()
+                .map(|places| places.into_iter().map(|range| range.max(usual)).collect())
+                .collect(),
             own,
             rounding: 0.0,
             are_votes: false,
@@ -110,8 +115,11 @@ impl<'a> Closeness<'a> {
     pub(super) fn mean_square(&self, samples: &Samples<'_>, found: &[Vec<f32>]) -> f64 {
         let of_sample = |((number, _), found): (&(usize, _), &Vec<f32>)| {
             let range = |index: usize| match self.aim.told {
-                Told::Scores | Told::Order | Told::Probability => self.ranges[*number],
                 Told::Values | Told::Signs => self.own[index],
+                _ => {
+                    let ranges = &self.ranges[*number];
+                    ranges[index * ranges.len() / self.scores[*number].len()]
+                }
             };
             let errors = self.scores[*number].iter().zip(found).enumerate();
             let squares = errors.map(|(index, (score, found))| {
@@ -126,14 +134,19 @@ impl<'a> Closeness<'a> {
     /// The largest error of a score, of what it is relative to. Where scores are compared only, the smallest that it can be after all are
     /// moved alike.
     fn error(&self, number: usize, integers: &[i128], scale: f64) -> f64 {
-        let (scores, range) = (&self.scores[number], self.ranges[number]);
-        let errors = || {
-            scores.iter().zip(integers).map(|(score, integer)| *integer as f64 * scale - f64::from(*score))
-        };
+        let (scores, range) = (&self.scores[number], self.ranges[number][0]);
+        let of = |(score, integer): (&f32, &i128)| *integer as f64 * scale - f64::from(*score);
+        let errors = || scores.iter().zip(integers).map(of);
         let of_order = || width(errors()) / 2.0 / range;
         match self.aim.told {
             Told::Order if scores.len() > 1 => of_order(),
             Told::Probability if scores.len() > 1 => of_order().max(of_probability(scores, integers, scale)),
+            Told::OrderAt { .. } => {
+                let places = at_places(scores, self.aim.told).zip(at_places(integers, self.aim.told));
+                let of_place =
+                    |(scores, integers): (&[f32], &[i128])| width(scores.iter().zip(integers).map(of)) / 2.0;
+                largest(places.map(of_place).zip(&self.ranges[number]).map(|(error, range)| error / range))
+            }
             Told::Scores | Told::Order | Told::Probability => largest(errors()) / range,
             Told::Values | Told::Signs => {
                 let beyond = |error: f64| (error.abs() - self.rounding).max(0.0);
@@ -144,7 +157,7 @@ impl<'a> Closeness<'a> {
 
     /// Whether a sample keeps its label, or each of its labels, and whether it loses one though the float scores are clear.
     fn labels(&self, number: usize, integers: &[i128], tolerated: f64) -> (bool, bool) {
-        let (scores, range) = (&self.scores[number], self.ranges[number]);
+        let scores = &self.scores[number];
         match self.aim.told {
             Told::Values => (false, false),
             Told::Signs => {
@@ -156,12 +169,20 @@ impl<'a> Closeness<'a> {
                 let keeps = changed.clone().next().is_none();
                 (keeps, changed.any(|((score, _), own)| f64::from(score.abs()) / own > tolerated))
             }
-            Told::Scores | Told::Order | Told::Probability => {
-                let keeps = largest_score(scores) == arg_max(integers);
-                (keeps, !keeps && margin(scores) / range > tolerated)
+            told => {
+                let places = at_places(scores, told).zip(at_places(integers, told)).zip(&self.ranges[number]);
+                let mut changed =
+                    places.filter(|((scores, integers), _)| largest_score(scores) != arg_max(integers));
+                let keeps = changed.clone().next().is_none();
+                (keeps, changed.any(|((scores, _), range)| margin(scores) / range > tolerated))
             }
         }
     }
+}
+
+/// The scores of one place after another, or of all together where none is told by itself.
+fn at_places<T>(scores: &[T], told: Told) -> std::slice::ChunksExact<'_, T> {
+    scores.chunks_exact((scores.len() / told.places()).max(1))
 }
 
 /// What the probability of the label that integers give is off by.
@@ -306,6 +327,29 @@ mod tests {
         assert_eq!(measured(swapped, 0.2, Told::Scores).reached.labels_lost, 0);
         let lost = measured(swapped, 0.1, Told::Scores);
         assert_eq!((lost.reached.labels_kept, lost.reached.labels_lost), (2, 1));
+    }
+
+    #[test]
+    fn places_are_measured_each_against_its_own_range() {
+        // Two places of two classes: the first is off by 0.25 of its 4, the second by what both scores share.
+        let scores = vec![vec![0.0_f32, 4.0, 100.0, 8.0], vec![1.0, 5.0, 0.0, 4.0]];
+        let told = Told::OrderAt { places: 2 };
+        let aim = Aim { precision: Precision::Error(0.1), demanded: true, told };
+        let sample = [0.0_f32];
+        let samples: Samples<'_> = (0..2).map(|number| (number, &sample[..])).collect();
+        let closeness = Closeness::new(&scores, &[2, 2], &samples, aim);
+        let measured = |integers| closeness.measure(&samples, &[integers, vec![4, 20, 0, 16]], 0.25);
+        let off = measured(vec![1, 16, 440, 72]);
+        assert!((off.reached.error - 0.125 / 4.0).abs() < 1e-12, "{off:?}");
+        assert_eq!((off.reached.labels_kept, off.reached.labels_lost), (2, 0));
+        // One place's label is another one, and was clear; the other sample keeps both.
+        let lost = measured(vec![17, 16, 400, 32]).reached;
+        assert_eq!((lost.labels_kept, lost.labels_lost), (1, 1));
+        // A range is never taken for smaller than the usual one, 4.
+        let close = vec![vec![0.0_f32, 0.01, 100.0, 8.0], scores[1].clone()];
+        let closeness = Closeness::new(&close, &[2, 2], &samples, aim);
+        let swapped = closeness.measure(&samples, &[vec![1, 0, 400, 32], vec![4, 20, 0, 16]], 0.25).reached;
+        assert_eq!((swapped.labels_kept, swapped.labels_lost), (1, 0));
     }
 
     #[test]

@@ -21,10 +21,23 @@ pub enum Told {
     Scores,
     /// Which is the largest, and by how much: the same, and an error that all scores of a sample share changes nothing.
     Order,
+    /// The same at each place of a map, whose scores follow one another: relative to the range of the place's scores, and each place has a label.
+    OrderAt {
+        /// How many places.
+        places: usize,
+    },
     /// The largest one's probability, by a softmax of all: the same, and the probability must be as close.
     Probability,
     /// Each score, which has a unit of its own: relative to its own range over the samples. Of a map, to that of its channel, row or column.
     Values,
     /// Whether each score is above 0: as [`Told::Values`], and signs are labels.
     Signs,
+}
+
+impl Told {
+    /// Places of a map that are told each by itself; 1 of what is none.
+    #[must_use]
+    pub const fn places(self) -> usize {
+        if let Self::OrderAt { places } = self { places } else { 1 }
+    }
 }

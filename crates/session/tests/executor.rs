@@ -207,6 +207,10 @@ fn expected(policy: Policy, truth: &FixedRun) -> Outcome {
     match policy {
         Policy::Logits | Policy::Value => Outcome::Logits(truth.output.clone()),
         Policy::Label => Outcome::Label(truth.label()),
+        Policy::LabelMap { places } => {
+            let scores = truth.output.chunks_exact(truth.output.len() / places as usize);
+            Outcome::LabelMap(scores.map(lanner_network::arg_max).collect())
+        }
         Policy::Labels => positive_scores(truth),
         _ => panic!("it has a test of its own"),
     }
@@ -238,7 +242,8 @@ pub(crate) fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode
 
 /// Every mode tells what each policy says, of predictions of one session and of samples of one request.
 fn check_policies(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
-    const POLICIES: [Policy; 4] = [Policy::Logits, Policy::Label, Policy::Labels, Policy::Value];
+    const AT_FIVE: Policy = Policy::LabelMap { places: 5 };
+    const POLICIES: [Policy; 5] = [Policy::Logits, Policy::Label, AT_FIVE, Policy::Labels, Policy::Value];
     let (inputs, truth) = referenced(network, &samples[..3]);
     for &mode in modes {
         for policy in POLICIES {
@@ -246,7 +251,7 @@ fn check_policies(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
             assert_eq!(told, [expected(policy, &truth[0])]);
         }
         if mode.design().most_samples > 1 {
-            check_together(network, mode, &inputs, &truth, &POLICIES[..3]);
+            check_together(network, mode, &inputs, &truth, &POLICIES[..4]);
         }
     }
     check_ranking(network, modes[0], &inputs, &truth);

@@ -64,7 +64,9 @@ fn of_mode(json: &str, shapes: &[(&str, &[usize])], mode: Mode) -> (Network, Vec
 /// Each in turn: network, mode, policy.
 fn plans() -> Vec<(Network, Vec<i64>, Plan)> {
     let probability = Policy::Probability { digits: 2 };
-    let policies = [Policy::Label, Policy::Labels, Policy::TopK { k: 2 }, probability, Policy::Logits];
+    let at_places = Policy::LabelMap { places: 2 };
+    let policies =
+        [Policy::Label, at_places, Policy::Labels, Policy::TopK { k: 2 }, probability, Policy::Logits];
     let images = [Mode::Gazelle, EXACT].into_iter().flat_map(|mode| policies.map(|policy| (mode, policy)));
     let images =
         images.chain([(Mode::Falcon, Policy::Label), (FAITHFUL, Policy::Label), (STOCHASTIC, Policy::Label)]);

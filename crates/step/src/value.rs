@@ -127,6 +127,8 @@ pub enum Value {
 pub enum Outcome {
     /// The index of the largest score, ties to the lowest index.
     Label(usize),
+    /// At each place the index of its largest score, ties to the lowest index.
+    LabelMap(Vec<usize>),
     /// The label and its probability to some decimal digits.
     Probability(Likely),
     /// The indices of the largest scores in order, ties to the lowest index.

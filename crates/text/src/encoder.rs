@@ -38,6 +38,8 @@ pub struct Encoder {
     pad: u32,
     left: bool,
     largest: u32,
+    /// The special tokens' own names, in the order in which they are called otherwise.
+    reserved: Vec<String>,
 }
 
 /// A text as a model's inputs.
@@ -87,6 +89,7 @@ impl Encoder {
             pad: input.pad,
             left: input.left,
             largest: 0,
+            reserved: parts.reserved().into_iter().collect(),
         };
         let around = made.inner.get_post_processor().map_or(0, |processor| processor.added_tokens(false));
         if around > MOST_AROUND {
@@ -131,6 +134,16 @@ impl Encoder {
     #[must_use]
     pub fn lowercases(&self) -> bool {
         self.lowercases
+    }
+
+    /// The token of a number as the file has it; none of what fills up, and of a number that no token has.
+    #[must_use]
+    pub fn token(&self, id: u32) -> Option<String> {
+        let name = self.inner.id_to_token(id).filter(|_| id != self.pad)?;
+        match name.strip_prefix(RESERVED) {
+            Some(place) => self.reserved.get(place.parse::<usize>().ok()?).cloned(),
+            None => Some(name),
+        }
     }
 
     /// Makes a text as long as the model reads; what is beyond that is cut off with `truncate`.

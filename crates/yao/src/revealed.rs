@@ -17,8 +17,9 @@ use super::garbling::{InputLabels, garble};
 pub struct Revealed {
     circuit: MaskedCircuit,
     reading: Reading,
-    /// One for each sample.
-    instances: usize,
+    /// One for each of a sample's.
+    places: usize,
+    samples: usize,
 }
 
 /// How a circuit's output bits are read.
@@ -38,16 +39,27 @@ pub enum Reading {
 }
 
 impl Revealed {
-    /// A circuit whose outputs are read so, of one sample.
+    /// A circuit whose outputs are read so, of one place of one sample.
     #[must_use]
     pub const fn new(circuit: MaskedCircuit, reading: Reading) -> Self {
-        Self { circuit, reading, instances: 1 }
+        Self { circuit, reading, places: 1, samples: 1 }
+    }
+
+    /// The same at each of several places of a sample.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Parameters`] if there is no place, or something else than a label is told of several.
+    pub fn at(self, places: usize) -> Result<Self> {
+        ProtocolError::refuse_if(places == 0, "scores at no place")?;
+        let several = places > 1 && !matches!(self.reading, Reading::Label);
+        ProtocolError::refuse_if(several, "of several places a label is told, and nothing else")?;
+        Ok(Self { places, ..self })
     }
 
     /// The same of each of several samples.
     #[must_use]
     pub fn of_samples(self, samples: Samples) -> Self {
-        Self { instances: samples.count(), ..self }
+        Self { samples: samples.count(), ..self }
     }
 
     /// The arg-max of `classes` scores shared so, ties to the lowest index.
@@ -80,16 +92,16 @@ impl Revealed {
         self.circuit.circuit()
     }
 
-    /// Number of samples.
+    /// Number of circuits: one for each place of each sample.
     #[must_use]
     pub const fn instances(&self) -> usize {
-        self.instances
+        self.samples * self.places
     }
 
     /// Bits that the client learns.
     #[must_use]
     pub fn output_bits(&self) -> usize {
-        self.instances * self.circuit().outputs()
+        self.instances() * self.circuit().outputs()
     }
 
     /// The garbler's input bits, for its share of the scores.
@@ -112,13 +124,23 @@ impl Revealed {
     #[must_use]
     pub fn outcome(&self, outputs: &Bits) -> Option<Outcome> {
         let each = self.circuit().outputs();
-        let of = |instance| self.outcome_of_sample(each, |bit| outputs.get(instance * each + bit));
-        let mut outcomes: Vec<_> = (0..self.instances).map(of).collect::<Option<_>>()?;
-        if self.instances == 1 { outcomes.pop() } else { Some(Outcome::Each(outcomes)) }
+        let of_place = |instance| self.outcome_of_place(each, |bit| outputs.get(instance * each + bit));
+        let of_sample = |sample| match self.places {
+            1 => of_place(sample),
+            places => (sample * places..(sample + 1) * places)
+                .map(|instance| match of_place(instance) {
+                    Some(Outcome::Label(label)) => Some(label),
+                    _ => None,
+                })
+                .collect::<Option<_>>()
+                .map(Outcome::LabelMap),
+        };
+        let mut outcomes: Vec<_> = (0..self.samples).map(of_sample).collect::<Option<_>>()?;
+        if self.samples == 1 { outcomes.pop() } else { Some(Outcome::Each(outcomes)) }
     }
 
-    /// What so many output bits of one sample say.
-    fn outcome_of_sample(&self, len: usize, output: impl Fn(usize) -> bool) -> Option<Outcome> {
+    /// What so many output bits of one place of a sample say.
+    fn outcome_of_place(&self, len: usize, output: impl Fn(usize) -> bool) -> Option<Outcome> {
         let word =
             |bits: std::ops::Range<usize>| bits.rev().fold(0, |word, bit| word << 1 | u64::from(output(bit)));
         let classes = self.circuit.values();
@@ -143,7 +165,7 @@ impl Revealed {
     }
 
     fn scores<'s>(&self, share: &'s Share) -> Result<&'s [u64]> {
-        let values = self.instances * self.circuit.values();
+        let values = self.instances() * self.circuit.values();
         ProtocolError::check_share("input share of scores", share, self.circuit.ring(), values)?;
         Ok(share.values())
     }
@@ -256,7 +278,7 @@ impl ClientRevealed {
         channel: &mut dyn Channel,
         session: &mut EvaluationSession<R>,
     ) -> Result<ClientRequest> {
-        request(session, channel, self.0.circuit(), self.0.instances, 0)
+        request(session, channel, self.0.circuit(), self.0.instances(), 0)
     }
 
     /// Offline, second half: receives the circuit and what decodes it.
@@ -316,7 +338,7 @@ impl ServerRevealed {
 
     pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRevealedMaterial, DecodeError> {
         let circuit = self.0.circuit();
-        let wires = circuit.evaluator_inputs() * self.0.instances;
+        let wires = circuit.evaluator_inputs() * self.0.instances();
         InputLabels::decode(reader, circuit, wires).map(ServerRevealedMaterial)
     }
 

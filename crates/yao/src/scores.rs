@@ -10,7 +10,7 @@ use super::Revealed;
 /// Scores of which the client learns something, by a garbled circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scores<What> {
-    /// Number of scores.
+    /// Number of scores, at each place.
     pub classes: usize,
     /// What the client learns.
     #[serde(flatten)]
@@ -20,7 +20,10 @@ pub struct Scores<What> {
     /// Bits of guard below the scores' own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub guard: u32,
-    /// Samples, each with as many scores.
+    /// Places of a sample, each with as many scores.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub places: usize,
+    /// Samples, each with as many places.
     #[serde(default, skip_serializing_if = "Samples::is_one")]
     pub samples: Samples,
 }
@@ -50,10 +53,16 @@ pub struct Best {
 pub struct AboveZero {}
 
 impl<What: Learnt> Scores<What> {
-    /// One sample's, with so many bits of guard.
+    /// One sample's, at one place, with so many bits of guard.
     #[must_use]
     pub const fn new(classes: usize, what: What, from: Ring, guard: u32) -> Self {
-        Self { classes, what, from, guard, samples: Samples::ONE }
+        Self { classes, what, from, guard, places: 1, samples: Samples::ONE }
+    }
+
+    /// The same at each of several places.
+    #[must_use]
+    pub fn at(self, places: usize) -> Self {
+        Self { places, ..self }
     }
 }
 
@@ -77,7 +86,11 @@ impl Learnt for AboveZero {
 
 impl<What: Learnt> Spec for Scores<What> {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
+        ValueType::only_known(
+            inputs,
+            self.from,
+            self.samples.times(self.classes.saturating_mul(self.places)),
+        )?;
         Ok(ValueType::Revealed)
     }
 
@@ -87,6 +100,16 @@ impl<What: Learnt> Spec for Scores<What> {
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let from = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(self.what.circuit(self.classes, from)?.of_samples(self.samples)))
+        let circuit = self.what.circuit(self.classes, from)?;
+        Ok(Box::new(circuit.at(self.places)?.of_samples(self.samples)))
     }
+}
+
+const fn one() -> usize {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde asks
+const fn is_one(places: &usize) -> bool {
+    *places == 1
 }

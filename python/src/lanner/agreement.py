@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,19 +12,26 @@ from lanner.model import Model
 from lanner.prediction import Prediction
 
 
-def labels_of(scores: NDArray[np.floating] | NDArray[np.integer], output: str) -> NDArray[np.int64] | None:
+def labels_of(
+    scores: NDArray[np.floating] | NDArray[np.integer], output: str, places: int = 1
+) -> NDArray[np.int64] | None:
     """The labels that scores tell under an output policy.
 
     Args:
         scores: Shape (n, outputs).
         output: The model's output policy.
+        places: For ``label-map``, how many places there are.
 
     Returns:
         A class index for each sample, shape (n,), 1 for one score above 0; for ``labels`` 1 where one holds, shape
-        (n, outputs); None for ``value``, which tells no label.
+        (n, outputs); for ``label-map`` a class index for each place, shape (n, places); None for ``value``, which tells
+        no label.
     """
     if output == "value":
         return None
+    if output == "label-map":
+        at_places: NDArray[np.int64] = scores.reshape(len(scores), places, -1).argmax(2).astype(np.int64)
+        return at_places
     if output == "labels":
         held: NDArray[np.int64] = (scores > 0).astype(np.int64)
         return held
@@ -55,6 +63,8 @@ def agrees(prediction: Prediction, reference: NDArray[np.int64], model: Model) -
     """
     if prediction.integers is not None:
         return bool(list(prediction.integers) == reference.tolist())
+    if prediction.labels is not None and (places := model.manifest.places) is not None:
+        return np.array_equal(prediction.labels, reference.reshape(math.prod(places), -1).argmax(1))
     if prediction.labels is not None:
         return np.array_equal(prediction.labels, np.flatnonzero(reference > 0))
     if prediction.top is not None and not are_best(prediction.top, reference, 0):

@@ -356,7 +356,7 @@ class Client(OfProcess):
             for index, document in enumerate(documents, start):
                 # The model's name is the file's in there.
                 prediction = replace(Prediction.from_document(document), index=index, model=self.manifest.name)
-                yield self.manifest.told(prediction)
+                yield self.manifest.told(prediction, batch[index])
             start += len(documents)
 
     def _request(self, batch: NDArray[np.float32], start: int) -> list[dict[str, Any]]:

@@ -39,7 +39,8 @@ class Results:
     """What a computation gives for samples, as far as it is known.
 
     Attributes:
-        labels: A class index for each sample, shape (n,), or 0 or 1 for each of several labels, shape (n, labels).
+        labels: A class index for each sample, shape (n,), or for each place, shape (n, places), or 0 or 1 for each of
+            several labels, shape (n, labels).
         scores: What ranks class 1 above class 0, shape (n,), or a label above its absence, shape (n, labels).
         values: The estimated quantities, shape (n, outputs).
     """
@@ -54,8 +55,9 @@ class Task:
     """What a model's outputs are compared with.
 
     Attributes:
-        kind: ``classes``, ``two classes``, ``labels`` or ``values``.
-        truth: For ``values`` of shape (n, outputs), for ``labels`` of shape (n, labels), else (n,).
+        kind: ``classes``, ``two classes``, ``labels``, ``places`` or ``values``.
+        truth: For ``values`` of shape (n, outputs), for ``labels`` of shape (n, labels), for ``places`` the class at
+            each place, shape (n, places), else (n,).
         names: The names of the labels, of several.
     """
 
@@ -70,6 +72,8 @@ class Task:
             return Results(values=reals)
         if self.kind == "labels":
             return Results(labels_of(scores, "labels"), reals)
+        if self.kind == "places":
+            return Results(labels_of(scores, "label-map", self.truth.shape[1]))
         # One score speaks for class 1, of two it is the difference.
         two = reals[:, -1] - (reals[:, 0] if reals.shape[1] == 2 else 0.0)
         return Results(labels_of(scores, "label"), two if self.kind == "two classes" else None)
@@ -84,6 +88,8 @@ class Task:
             for row, prediction in zip(held, predictions, strict=True):
                 row[prediction.labels or []] = 1
             return Results(held)
+        if self.kind == "places":
+            return Results(np.array([prediction.labels for prediction in predictions], np.int64))
         labels = np.array([prediction.label for prediction in predictions], np.int64)
         if self.kind != "two classes" or first.probability is None:
             return Results(labels)
@@ -133,10 +139,26 @@ def task_of(manifest: Manifest, outputs: int, truth: NDArray[Any], path: Path) -
     where = f"{path}, y"
     if manifest.output == "value" or (manifest.output == "logits" and manifest.is_map):
         return Task("values", _numbers(truth, outputs, where))
+    if manifest.places is not None:
+        places = math.prod(manifest.places)
+        return Task("places", _at_places(truth, places, outputs // places, where))
     if manifest.output == "labels" or (manifest.output == "logits" and truth.ndim == 2 and truth.shape[1] > 1):
         return Task("labels", _whole(truth, 2, outputs, where), manifest.classes or ())
     classes = max(outputs, 2)
     return Task("two classes" if classes == 2 else "classes", _classes(truth, manifest, classes, where))
+
+
+def _at_places(truth: NDArray[Any], places: int, classes: int, where: str) -> Integers:
+    # The truth may have the map's shape.
+    rows = truth.reshape(len(truth), math.prod(truth.shape[1:]))
+    whole = rows.dtype.kind in "iu" and bool(((rows >= 0) & (rows < classes)).all())
+    if rows.shape[1] != places or not whole:
+        raise InputError(
+            f"the shape is {truth.shape} and the type {truth.dtype}",
+            where=where,
+            fix=f"give {places} whole numbers a sample, one for each place, from 0 to {classes - 1}",
+        )
+    return rows.astype(np.int64)
 
 
 def _numbers(truth: NDArray[Any], outputs: int, where: str) -> Floats:

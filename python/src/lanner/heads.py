@@ -6,7 +6,8 @@ the two classes are 0 and it: the larger of them is the label, which a score of 
 is the sigmoid of the score.
 
 A map has scores at several places, as a segmentation has them for each pixel, and an autoencoder gives its input again.
-Of all these numbers no single one is the largest score's, so where nothing is chosen the client learns the values.
+Of all these numbers no single one is the largest score's, so where nothing is chosen the client learns the values. A
+label of a map is one for each place.
 """
 
 from __future__ import annotations
@@ -87,14 +88,17 @@ class Policy:
     """What a client learns of a network's scores.
 
     Attributes:
-        output: One of `lanner.options.OUTPUTS`, or ``labels``: the list of the labels whose scores are above 0.
+        output: One of `lanner.options.OUTPUTS`, or ``labels``: the list of the labels whose scores are above 0, or
+            ``label-map``: a label at each place of a map.
         two_classes: Whether the score 0 stands before the network's one score.
+        class_axis: The axis of a map's classes, without the batch axis, where each place has a label.
         notes: What the owner should know of the choice.
         supposed: Whether a softmax or sigmoid is put behind the scores that the file does not have there.
     """
 
     output: str
     two_classes: bool = False
+    class_axis: int | None = None
     notes: tuple[str, ...] = ()
     supposed: bool = False
 
@@ -132,14 +136,16 @@ def choose_policy(head: Head, scores: int, wanted: str | None, form: Form = Form
     """
     if wanted in ("logits", "value"):
         return Policy(wanted)
+    if form is Form.MAP and (wanted == "label" or (wanted is None and head.picks)):
+        return _of_labels(scores, wanted) if head.ending is Ending.SIGMOID else Policy("label-map")
     if wanted is None and head.gives_values(form):
         return Policy("value", notes=(_MAP if form is Form.MAP else _LIKE_INPUT,))
-    if form is Form.MAP and not (head.ending is Ending.SIGMOID and wanted == "label"):
+    if form is Form.MAP:
         raise MisuseError(
             "the network's output is a map, which has scores at several places, and no protocol here computes "
-            f"{'a label' if wanted == 'label' else wanted} for each place",
+            f"{wanted} for each place",
             where=f"output {wanted}",
-            fix="choose value, which is the map, and let the client compute the arg-max over its class axis",
+            fix="choose label, which is one for each place, or value, which is the map",
         )
     if scores == 1:
         return _of_one(head, wanted)

@@ -38,4 +38,4 @@ def run(model: Model | str | Path, x: Given) -> Prediction:
     prediction = Prediction.from_document(json.loads(text)[0])
     if prediction.saturated is None:
         prediction = replace(prediction, saturated=model.predict_saturating(batch)[2][0])
-    return model.manifest.told(prediction)
+    return model.manifest.told(prediction, batch[0])

@@ -200,11 +200,24 @@ class Manifest:
         """Whether the network gives values at several places, such as pixels, of which no single label follows."""
         return is_map(self.output_shape)
 
-    def told(self, prediction: Prediction) -> Prediction:
-        """A prediction by this model with its values in the form that the file gives them."""
+    @property
+    def places(self) -> tuple[int, ...] | None:
+        """The shape of a map whose places have a label each; None of what is no such map."""
+        return self.output_shape[:-1] if self.output == "label-map" else None
+
+    def told(self, prediction: Prediction, row: NDArray[np.float32]) -> Prediction:
+        """A prediction by this model with its values in the form that the file gives them.
+
+        Args:
+            prediction: The result as the network gives it.
+            row: The network's input that it is of: of a text with a label at each token, the tokens are told, too.
+        """
         if self.outputs:
             return prediction.of_outputs(self.outputs)
-        return prediction.of_map(self.output_shape) if self.is_map else prediction
+        text = self.input.text
+        if text is not None and self.places == (text.length,):
+            prediction = replace(prediction, tokens=text.tokens(row, self.input.named))
+        return prediction.of_map(self.places or self.output_shape) if self.is_map else prediction
 
     @property
     def rounding(self) -> str | None:

@@ -184,7 +184,7 @@ class Model:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
             MisuseError: If the model has no classes of which one holds.
         """
-        if self.manifest.output in ("labels", "value"):
+        if self.manifest.output in ("labels", "label-map", "value"):
             raise MisuseError(f"a model with output {self.manifest.output} has no probability of one class")
         integers = self.predict_integers(x)[0]
         revealed = [self.probability_of(row) for row in integers]
@@ -367,7 +367,9 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     if description is not None:
         description.check_shape(imported.input_shape)
     columns = _columns_of(imported, frame)
-    document = chosen.document(imported.policy.output, imported.classes, imported.named, imported.outputs, columns)
+    document = chosen.document(
+        imported.policy.output, imported.classes, imported.named, imported.outputs, columns, imported.places
+    )
     check_ranges(options, imported.named)
     _check_graph(imported, chosen.name, document)
     tracer = options.get("tracer")
@@ -593,7 +595,8 @@ def frame_of(options: CompileKeywords, samples: Arrays) -> Frame:
     )
     if isinstance(described := options.get("text"), TextDescription):
         frame = replace(frame, sizes=described.sizes | dict(frame.sizes))
-    frame = replace(frame, published=read_published(options.get("public_embeddings")))
+    published = read_published(options.get("public_embeddings"))
+    frame = replace(frame, published=published, classes=len(options.get("classes") or ()))
     by_name = dict(samples) if isinstance(samples, dict) else {"": samples}
     # A file of one input may call it so, whatever the model does.
     by_name |= {"": by_name["x"]} if "x" in by_name else {}

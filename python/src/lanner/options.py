@@ -582,6 +582,7 @@ class CompileOptions:
         inputs: Sequence[NamedInput] = (),
         outputs: Sequence[NamedOutput] = (),
         columns: Sequence[str] = (),
+        places: int = 1,
     ) -> str:
         """The options as the JSON text that the native compiler takes; what was not given is left to it.
 
@@ -591,9 +592,11 @@ class CompileOptions:
             inputs: The file's inputs, where the network's is made of them.
             outputs: The file's outputs, where the network's is made of them.
             columns: The names of a row's numbers, where no tree reads them.
+            places: Places of a map that have a label each.
         """
         document = document_of(OPTIONS, self.chosen)
         document |= {} if output is None else {"output": output}
+        document |= {"places": places} if places > 1 else {}
         document |= {} if named is None else {"named": list(named)}
         document |= {"inputs": [each.document() for each in inputs]} if inputs else {}
         if (ends := range_of(inputs)) is not None:

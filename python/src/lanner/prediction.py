@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
@@ -97,7 +98,9 @@ class Prediction:
         index: The input's place in its file or batch, from 0.
         label: The class index, where the policy reveals a label; of one logit 1 where it is above 0.
         class_name: The label's name, where the model names its classes.
-        labels: The indices of the labels that hold, where labels do not exclude each other.
+        labels: The indices of the labels that hold, where labels do not exclude each other; of a map the label at each
+            place, in row-major order.
+        tokens: Of a text with a label at each token, the tokens, None where the text is filled up.
         class_names: Where the model names its classes, the names of `labels`, of `top`, or of the classes whose scores
             `logits` lists, in that order.
         probability: The label's probability, where the policy reveals it.
@@ -111,7 +114,8 @@ class Prediction:
             command, how many values were beyond what the network has room for, by layer, which only whoever has model
             and input may know. Else None: for a client it would reveal something of hidden values.
         shape: The shape of a map, such as (classes, height, width), whose elements `logits` or `values` lists in
-            row-major order; of several outputs the shape of each by its name; None of what is no map.
+            row-major order, or of the places that `labels` lists; of several outputs the shape of each by its name;
+            None of what is no map.
         integers: Logits or values as the integers of the fixed-point reference, where the policy reveals them; no part
             of the document.
         mode: The mode that computed the prediction.
@@ -133,6 +137,7 @@ class Prediction:
     top: list[int] | None = None
     values: list[float] | dict[str, list[float]] | None = None
     labels: list[int] | None = None
+    tokens: list[str | None] | None = None
     class_names: list[str] | None = None
     integers: list[int] | None = None
     shape: list[int] | dict[str, list[int]] | None = None
@@ -156,6 +161,7 @@ class Prediction:
             top=document.get("top"),
             values=document.get("values"),
             labels=document.get("labels"),
+            tokens=document.get("tokens"),
             class_names=document.get("class_names"),
             integers=document.get("integers"),
             shape=document.get("shape"),
@@ -214,7 +220,8 @@ class Prediction:
         """The same prediction of a model whose output is a map of this shape: its logits tell no single label."""
         if self.logits is not None:
             return replace(self, label=None, class_name=None, class_names=None, shape=list(shape))
-        return self if self.values is None else replace(self, shape=list(shape))
+        told = self.values if self.labels is None else self.labels
+        return self if told is None or len(told) != math.prod(shape) else replace(self, shape=list(shape))
 
     def of_outputs(self, outputs: Sequence[NamedOutput]) -> Prediction:
         """The same prediction of a model with several outputs, whose values follow one another."""
@@ -243,6 +250,7 @@ _DOCUMENT_ORDER = (
     "label",
     "class_name",
     "labels",
+    "tokens",
     "class_names",
     "probability",
     "digits",

@@ -36,10 +36,15 @@ class OnnxReference:
 
         Returns:
             Shape (n, outputs), with the score 0 before the one of a model of two classes; of several outputs one after
-            another.
+            another, and of a map with a label at each place the scores of one place after another.
         """
         scores = np.concatenate(self._by_output(x), axis=1)
-        return np.pad(scores, ((0, 0), (1, 0))) if self._model.policy.two_classes else scores
+        policy = self._model.policy
+        if policy.class_axis is not None:
+            places = list(self._model.graph.output_shape)
+            places.insert(policy.class_axis, places.pop())
+            return np.moveaxis(scores.reshape(len(x), *places), policy.class_axis + 1, -1).reshape(len(x), -1)
+        return np.pad(scores, ((0, 0), (1, 0))) if policy.two_classes else scores
 
     def largest(self, x: NDArray[np.float32]) -> list[float]:
         """The largest magnitude of each output on samples."""

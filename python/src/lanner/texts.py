@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lanner import _native
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.files import check_file, why
+from lanner.named import NamedInput, decode_inputs
 
 #: The files of texts, one a line.
 LINES = (".txt",)
@@ -165,6 +166,19 @@ class TextDescription:
             warnings.warn(f"{said} cut to the {self.length} tokens that the model reads", TextWarning, stacklevel=2)
         made = ((self.ids, ids), (self.mask, mask), (self.types, types))
         return {name: values.astype(np.float32) for name, values in made if name is not None}
+
+    def tokens(self, row: NDArray[np.float32], inputs: Sequence[NamedInput]) -> list[str | None] | None:
+        """The tokens of an encoded text, None where it is filled up; of a model that reads their vectors None.
+
+        Args:
+            row: The network's input for one text.
+            inputs: The model's inputs by name; none where the tokens are the only one.
+        """
+        read = next((entry for entry in inputs if entry.name == self.ids), None)
+        if read is not None and read.embeddings is not None:
+            return None
+        ids = decode_inputs(inputs, row[np.newaxis])[self.ids] if inputs else row
+        return self._native.tokens(np.ravel(ids).astype(np.int64).tolist())
 
 
 def texts_of(given: object) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Networks whose output is a map: the client gets the map, in its shape, and no label of all of it."""
+"""Networks whose output is a map: the client gets the map in its shape, or a label at each place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from onnx import helper
 import lanner as library
 from helpers.models import make_model, random_weights, save_model
 from helpers.processes import HUNG, lanner
-from lanner.errors import MisuseError, UnsupportedOpError
+from lanner.agreement import agrees
+from lanner.errors import MisuseError, ModelError
 from lanner.gateway.outputs import outputs_of, response
 from lanner.gateway.requests import InferenceRequest
 from lanner.gateway.sessions import Answer
@@ -98,25 +99,100 @@ def test_logits_of_a_map_are_what_its_labels_follow_from(ending: str) -> None:
     assert (labels == (exact[0] if ending == "ArgMax" else exact.argmax(0))).mean() > 0.9
 
 
-def test_a_label_for_each_place_is_refused_with_what_to_do() -> None:
-    with pytest.raises(MisuseError, match="is a map") as caught:
-        library.compile(segmentation(), pictures(), output="label")
-    assert "choose value" in str(caught.value.fix)
-    for ending, output, advice in (
-        ("Softmax", "label", "choose output value"),
-        ("ArgMax", "label", "choose output logits"),
-    ):
-        with pytest.raises(UnsupportedOpError, match=f"axis of {ending}") as refused:
-            library.compile(segmentation(ending, axis=1), pictures(), output=output)
-        assert advice in str(refused.value.fix)
+def labels_of(proto: onnx.ModelProto, x: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The classes of the pixels as onnxruntime gives them, shape (n, height, width)."""
+    exact = of_onnx(proto, x)
+    whole = exact.dtype == np.int64
+    return exact[:, 0] if whole else exact.argmax(1)
 
 
-def test_a_file_that_ends_in_a_label_for_each_place_gives_these() -> None:
-    proto, x = segmentation("ArgMax", axis=1), pictures(3, seed=9)
+@pytest.mark.parametrize(
+    ("ending", "output"), [("", "label"), ("Softmax", "label"), ("ArgMax", "label"), ("ArgMax", None)]
+)
+@pytest.mark.parametrize("mode", ["cheetah", "falcon", "tabula"])
+def test_a_map_has_a_label_at_each_place(ending: str, output: str | None, mode: str) -> None:
+    proto = segmentation(ending, **({"axis": 1} if ending else {}))
+    options: dict[str, Any] = {} if output is None else {"output": output}
+    model = library.compile(proto, pictures(), mode=mode, classes=["ant", "bee", "cat"], **options)
+    assert (model.manifest.output, model.manifest.places) == ("label-map", (SIDE, SIDE))
+    assert any("the classes are axis 0" in note for note in model.notes)
+    x = pictures(1, seed=9)
+    prediction = library.run(model, x)
+    assert prediction.labels is not None
+    assert (prediction.label, prediction.logits, prediction.values) == (None, None, None)
+    assert (prediction.shape, len(prediction.labels)) == ([SIDE, SIDE], SIDE * SIDE)
+    assert prediction.class_names == [("ant", "bee", "cat")[label] for label in prediction.labels]
+    # What is revealed is the reference's, place by place, and the network's where no two scores nearly tie.
+    assert agrees(prediction, model.predict_integers(x)[0][0], model)
+    assert np.mean(prediction.labels == labels_of(proto, x).ravel()) > 0.9
+    exact = model.predict_float(x).reshape(-1, CLASSES).argmax(1)
+    assert np.array_equal(exact, labels_of(proto, x).ravel())
+    assert library.Prediction.from_document(prediction.document()) == prediction
+
+
+def test_the_last_of_two_axes_has_the_classes_unless_names_say_otherwise() -> None:
+    proto = make_model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")],
+        ["n", 5, FEATURES],
+        random_weights(7, w=(FEATURES, 4)),
+    )
+    x = np.random.default_rng(8).standard_normal((8, 5, FEATURES)).astype(np.float32)
+    for names, places in ((None, 5), ("abcde", 4), ("abcd", 5)):
+        classes = None if names is None else list(names)
+        model = library.compile(proto, x, mode="cheetah", output="label", classes=classes)
+        assert model.manifest.places == (places,)
+        axis = 1 if places == 4 else 2
+        assert library.run(model, x[0]).labels == of_onnx(proto, x[:1]).argmax(axis)[0].tolist()
+    with pytest.raises(MisuseError, match="3 class names"):
+        library.compile(proto, x, mode="cheetah", output="label", classes=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("output", ["probability", "top-k"])
+def test_what_no_protocol_computes_for_each_place_is_refused_with_what_to_do(output: str) -> None:
+    for proto in (segmentation(), segmentation("Softmax", axis=1)):
+        with pytest.raises(MisuseError, match="is a map") as caught:
+            library.compile(proto, pictures(), output=output)
+        assert "choose label" in str(caught.value.fix)
+
+
+def test_a_mode_that_tells_no_label_of_places_says_so() -> None:
+    with pytest.raises(ModelError, match="label-map"):
+        library.compile(segmentation(), pictures(), mode="hardened", output="label", allow_imprecise=True)
+
+
+def test_a_label_that_no_policy_tells_is_a_value_of_the_network() -> None:
+    proto, x = segmentation("ArgMax", axis=1, select_last_index=1), pictures(3, seed=9)
     model = library.compile(proto, pictures(), mode="cheetah")
     assert model.manifest.output == "value"
     labels = [library.run(model, picture).values for picture in x]
     assert np.array_equal(np.array(labels).reshape(of_onnx(proto, x).shape), of_onnx(proto, x))
+
+
+def test_commands_and_gateways_give_labels_of_places(tmp_path: Path) -> None:
+    proto, x = segmentation("ArgMax", axis=1), pictures(4, seed=9)
+    path, compiled = save_model(tmp_path / "net.onnx", proto), tmp_path / "net.lanner"
+    np.save(tmp_path / "x.npy", pictures())
+    made = lanner("compile", path, "-o", compiled, "--calibration", tmp_path / "x.npy")
+    assert made.code == 0, made.errors
+    calibration = made.document["calibration"]
+    assert calibration["labels"] == 32 * SIDE * SIDE
+    assert 0.95 * calibration["labels"] < calibration["labels_agree"] <= calibration["labels"]
+    assert "the label of each of 16 places" in json.dumps(made.document["report"]["leakage"])
+    labels = labels_of(proto, x)
+    np.savez(tmp_path / "data.npz", x=x, y=labels)
+    evaluated = lanner("evaluate", compiled, "--data", tmp_path / "data.npz", "--secure")
+    assert evaluated.code == 0, evaluated.errors
+    assert evaluated.document["float"]["accuracy"] == 1
+    assert evaluated.document["secure"]["accuracy"] > 0.9
+    np.savez(tmp_path / "data.npz", x=x, y=labels + CLASSES)
+    assert lanner("evaluate", compiled, "--data", tmp_path / "data.npz").code == 6
+    model = library.load(compiled)
+    prediction = library.run(model, x[0])
+    answer = Answer([prediction], opened=True, seconds=1.0, longest_sent=SentMessage(0, b""))
+    body, _ = response(InferenceRequest(None, {"x": x[:1]}, None, binary=False), "net", "1", model.manifest, answer)
+    (output,) = json.loads(body)["outputs"]
+    assert (output["name"], output["datatype"], output["shape"]) == ("labels", "INT64", [1, SIDE, SIDE])
+    assert output["data"] == prediction.labels
 
 
 def test_an_autoencoder_gives_its_values() -> None:

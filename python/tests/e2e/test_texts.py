@@ -13,7 +13,8 @@ import lanner
 from helpers.callers import JSON, OCTETS, Caller
 from helpers.processes import Serving, gateway, serving
 from helpers.processes import lanner as command
-from helpers.texts import SENTENCES, reader, save_tokenizer
+from helpers.texts import SENTENCES, reader, save_tokenizer, tagger
+from lanner.cli import main
 
 LONG = "film " * 7
 
@@ -74,6 +75,26 @@ def test_the_library_takes_texts(model: lanner.Model, server: Serving) -> None:
         assert [each.label for each in client.predict_batch(["a", ""])] == [label(model, "a"), label(model, "")]
         with pytest.warns(lanner.TextWarning):
             client.predict(LONG)
+
+
+def test_each_token_has_a_label_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, names = f"{save_tokenizer(tmp_path)},length=8", ["O", "THING", "WORD"]
+    tags = lanner.compile(
+        tagger(), SENTENCES * 4, text=text, mode="cheetah", output="label", classes=names, name="tags"
+    )
+    tags.save(tmp_path / "tags.lanner")
+    expected = tags.predict_integers("A good zebra")[0].reshape(8, 3).argmax(1).tolist()
+    tokens = ["[CLS]", "a", "good", "[UNK]", "[SEP]", None, None, None]
+    with serving(tmp_path, tmp_path / "tags.lanner") as server:
+        with lanner.Client(server.address, pin=server.pin[1]) as client:
+            told = client.predict("A good zebra")
+        assert (told.labels, told.tokens, told.shape) == (expected, tokens, [8])
+        done = command("predict", server.address, "A good zebra", *server.pin)
+        (document,) = done.document["predictions"]
+        assert (document["labels"], document["tokens"]) == (expected, tokens)
+        assert main(["predict", server.address, "A good zebra", *map(str, server.pin)]) == 0
+    pairs = [f"{token} {names[label]}" for token, label in zip(tokens, expected, strict=True) if token is not None]
+    assert ", ".join(pairs) in capsys.readouterr().out
 
 
 def test_protocol_v2_takes_bytes(model: lanner.Model, call: Caller) -> None:

@@ -114,3 +114,21 @@ def reader(rows: int = len(WORDS)) -> onnx.ModelProto:
     return model_of(
         nodes, {name: (TensorProto.INT64, ["batch", "sequence"]) for name in names}, {"logits": ["batch", 3]}, **weights
     )
+
+
+def tagger(rows: int = len(WORDS)) -> onnx.ModelProto:
+    """A network of three scores at each token, of its word and of all words together, of open sizes."""
+    nodes = [
+        node("Gather", ["words", "input_ids"], "word"),
+        node("ReduceMean", ["word"], "mean", axes=[1], keepdims=1),
+        node("Add", ["word", "mean"], "both"),
+        node("Relu", ["both"], "relu"),
+        node("MatMul", ["relu", "head"], "logits"),
+    ]
+    weights: Arrays = {"words": drawn(rows, 4), "head": drawn(4, 3)}
+    return model_of(
+        nodes,
+        {"input_ids": (TensorProto.INT64, ["batch", "sequence"])},
+        {"logits": ["batch", "sequence", 3]},
+        **weights,
+    )

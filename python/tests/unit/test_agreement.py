@@ -18,8 +18,9 @@ SCALE = 8.0
 PROBABILITY = 0.53
 
 
-def _model(error: int) -> Model:
-    return cast(Model, SimpleNamespace(secure_error=error, probability_of=lambda _: PROBABILITY))
+def _model(error: int, places: tuple[int, ...] | None = None) -> Model:
+    manifest = SimpleNamespace(places=places)
+    return cast(Model, SimpleNamespace(secure_error=error, probability_of=lambda _: PROBABILITY, manifest=manifest))
 
 
 def _prediction(
@@ -71,6 +72,16 @@ def test_several_labels_are_those_of_the_positive_scores() -> None:
     for labels, agreed in [([0, 3], True), ([0, 1, 3], False), ([0], False), ([], False)]:
         prediction = Prediction(None, None, None, {}, [], "cheetah", "net", labels=labels)
         assert agrees(prediction, reference, _model(0)) == agreed
+
+
+def test_labels_of_places_are_those_of_each_places_scores() -> None:
+    for labels, agreed in [([0, 0], True), ([0, 1], False), ([1, 0], False), ([0], False)]:
+        prediction = Prediction(None, None, None, {}, [], "cheetah", "net", labels=labels)
+        assert agrees(prediction, REFERENCE, _model(0, places=(2,))) == agreed
+    scores = np.array([[0.0, 1.0, 3.0, 3.0], [2.0, 1.0, 0.0, 5.0]])
+    at_places = labels_of(scores, "label-map", 2)
+    assert at_places is not None
+    assert at_places.tolist() == [[1, 0], [0, 1]]
 
 
 def test_labels_follow_from_scores_as_the_output_says() -> None:

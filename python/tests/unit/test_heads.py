@@ -96,6 +96,8 @@ def test_a_map_has_several_places(shape: tuple[int, ...], given: tuple[int, ...]
         (SIGMOID, Form.MAP, None, None, "value"),
         (SIGMOID, Form.MAP, None, "label", "labels"),
         (NONE, Form.MAP, None, "logits", "logits"),
+        (NONE, Form.MAP, None, "label", "label-map"),
+        (SOFTMAX, Form.MAP, ("a", "b"), "label", "label-map"),
         (NONE, Form.LIKE_INPUT, None, None, "value"),
         (SIGMOID, Form.LIKE_INPUT, None, None, "value"),
         (SOFTMAX, Form.LIKE_INPUT, None, None, "label"),
@@ -111,11 +113,15 @@ def test_of_a_map_the_client_learns_the_values(
     assert bool(policy.notes) == (output in ("value", "labels"))
 
 
-@pytest.mark.parametrize("wanted", ["label", "probability", "top-k"])
+def test_a_file_that_picks_at_each_place_has_labels_of_places() -> None:
+    assert choose_policy(Head(SOFTMAX, picks=True), 12, None, Form.MAP).output == "label-map"
+
+
+@pytest.mark.parametrize("wanted", ["probability", "top-k"])
 def test_no_single_label_is_told_of_a_map(wanted: str) -> None:
     with pytest.raises(MisuseError, match="is a map") as caught:
         choose_policy(Head(SOFTMAX), 12, wanted, Form.MAP)
-    assert "choose value" in str(caught.value.fix)
+    assert "choose label" in str(caught.value.fix)
 
 
 INTEGER, FLOAT = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT

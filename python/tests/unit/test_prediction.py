@@ -16,6 +16,7 @@ DOCUMENT = {
     "label": 7,
     "class_name": "7",
     "labels": None,
+    "tokens": None,
     "class_names": None,
     "probability": None,
     "digits": None,

@@ -33,7 +33,7 @@ impl CompileOptions {
         if let Some(rounding) = &self.rounding {
             one_of("rounding", rounding, &roundings(|_| true))?;
         }
-        if self.output != "labels" {
+        if self.output != "labels" && self.output != "label-map" {
             one_of("output", &self.output, &OUTPUTS)?;
         }
         refuse(self.k < 1, || k_is(self.k))?;

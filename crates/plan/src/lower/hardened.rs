@@ -36,7 +36,7 @@ pub(super) fn plan(
         Policy::Labels => Told::Positive,
         Policy::TopK { k } => Told::TopK(k as usize),
         Policy::Logits | Policy::Value => Told::Scores,
-        Policy::Probability { .. } => {
+        Policy::Probability { .. } | Policy::LabelMap { .. } => {
             return Err(PlanError::Policy {
                 policy: policy.name(),
                 reason: "mode hardened cannot compute it".to_owned(),

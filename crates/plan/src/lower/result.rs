@@ -35,6 +35,10 @@ impl Planner<'_> {
             }
             Policy::Labels => yao::Scores::new(values, yao::AboveZero {}, from, guard).into(),
             Policy::Label => yao::Scores::new(values, yao::Largest {}, from, guard).into(),
+            Policy::LabelMap { places } => {
+                let places = places as usize;
+                yao::Scores::new(values / places, yao::Largest {}, from, guard).at(places).into()
+            }
             Policy::TopK { k } => yao::Scores::new(values, yao::Best { k: k as usize }, from, guard).into(),
             Policy::Probability { digits } => {
                 let missing = || PlanError::Policy {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import warnings
 from pathlib import Path
@@ -201,9 +202,14 @@ def compare(model: Model, samples: Arrays | list[str]) -> dict[str, Any]:
     fixed = model.reals(integers)
     entry = model.manifest
     told = "value" if entry.is_map and entry.output == "logits" else entry.output
-    labels = [labels_of(scores, told) for scores in (exact, fixed)]
+    places = math.prod(entry.places or ())
+    labels = [labels_of(scores, told, places) for scores in (exact, fixed)]
+    if entry.places is not None:
+        # Each place is judged by itself.
+        labels = [None if each is None else each.ravel() for each in labels]
     return {
         "samples": len(exact),
+        "labels": None if labels[0] is None else len(labels[0]),
         "labels_agree": None if labels[0] is None or labels[1] is None else agreeing(labels[0], labels[1]),
         "largest_difference": float(np.abs(exact - fixed).max()),
         "probability_difference": _probability_difference(model, exact, integers),
@@ -263,5 +269,6 @@ def _said_of(agreement: dict[str, Any], model: Model) -> str:
     of_range = "" if model.precision is None else f", {model.precision.reached} of their range"
     if agreement["labels_agree"] is None:
         return f"fixed-point and float values differ by at most {largest}{of_range}, on {samples}"
-    agree = f"fixed-point and float labels agree on {agreement['labels_agree']} of {samples}"
+    of = samples if model.manifest.places is None else f"{agreement['labels']} places of {samples}"
+    agree = f"fixed-point and float labels agree on {agreement['labels_agree']} of {of}"
     return f"{agree}; logits differ by at most {largest}{of_range}"

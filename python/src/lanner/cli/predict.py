@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -217,14 +218,32 @@ def _result_of(prediction: Prediction) -> dict[str, object]:
     return {
         "label": prediction.label,
         "class": prediction.class_name,
-        "labels": _joined(prediction.labels),
-        "classes": _joined(names) if prediction.labels is not None else None,
+        "labels": _joined(prediction.labels) if prediction.shape is None else _counted_places(prediction),
+        "classes": _joined(names) if prediction.labels is not None and prediction.shape is None else None,
         "probability": prediction.rounded_probability,
         "best": _joined(prediction.top) if names is None else _listed(prediction.top, names),
         "logits": _named(prediction.logits, prediction.shape) if names is None else _listed(prediction.logits, names),
         "values": _named(prediction.values, prediction.shape),
         "saturated": _counted(prediction.saturated),
     }
+
+
+def _counted_places(prediction: Prediction) -> str | None:
+    """Of a map with a label at each place, each token with its label, or how often each label is there."""
+    if prediction.labels is None or not isinstance(prediction.shape, list):
+        return None
+    names = prediction.class_names or [str(label) for label in prediction.labels]
+    if prediction.tokens is not None:
+        pairs = zip(prediction.tokens, names, strict=True)
+        return ", ".join(f"{token} {name}" for token, name in pairs if token is not None)
+    frequent = Counter(names).most_common()
+    shown = ", ".join(f"{name} {count}" for name, count in frequent[:_SHOWN])
+    more = f", and {len(frequent) - _SHOWN} more" if len(frequent) > _SHOWN else ""
+    return f"map of {' x '.join(map(str, prediction.shape))}: {shown}{more}"
+
+
+#: Labels of a map that are listed.
+_SHOWN = 8
 
 
 def _named(values: Sequence[float] | Mapping[str, Sequence[float]] | None, shape: Any) -> str | None:  # noqa: ANN401

@@ -93,6 +93,8 @@ def policy_of(manifest: Manifest) -> str:
     """What the client learns, in a few words."""
     if manifest.digits is not None:
         return f"{manifest.output} ({counted(manifest.digits, 'decimal digit')})"
+    if manifest.places is not None:
+        return f"label of each place ({' x '.join(map(str, manifest.places))})"
     return manifest.output
 
 

@@ -63,6 +63,9 @@ def _results_of(manifest: Manifest) -> tuple[OutputDescription, ...]:
         return tuple(OutputDescription(output.name, "FP64", output.shape) for output in manifest.outputs)
     if policy in ("logits", "value") and manifest.is_map:
         return (OutputDescription("logits" if policy == "logits" else "values", "FP64", manifest.output_shape),)
+    if manifest.places is not None:
+        called = () if manifest.classes is None else (OutputDescription("class_names", "BYTES", manifest.places),)
+        return (OutputDescription("labels", "INT64", manifest.places), *called)
     if policy == "logits":
         scores = _scores(manifest)
         # One score is that of two classes.
@@ -169,6 +172,8 @@ def _tensor(output: WantedOutput, manifest: Manifest, predictions: Sequence[Pred
         of_each = [each.values[output.name] for each in predictions if isinstance(each.values, dict)]
         return Tensor(output.name, datatype, np.array(of_each, np.float64).reshape(len(of_each), *named.shape))
     rows: list[object] = [getattr(prediction, output.name) for prediction in predictions]
+    if manifest.places is not None:
+        return Tensor(output.name, datatype, np.array(rows, _KINDS[datatype]).reshape(len(rows), *manifest.places))
     if output.name == "labels":
         rows = [[index in (each.labels or ()) for index in range(_scores(manifest))] for each in predictions]
     elif output.name == "class_names" and manifest.document["policy"] == "labels":

@@ -218,7 +218,10 @@ def _listed(node: Node, index: int) -> NDArray[np.generic]:
 
 
 #: Operators whose lowerings look to the place themselves.
-_OWN = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gemm", "GatherND", "ScatterND", "IsNaN", "IsInf"}
+_OWN = {
+    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gemm", "GatherND", "ScatterND", "IsNaN", "IsInf"),
+    "BatchNormalization",
+}
 
 _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Identity", "Cast", "Dropout", "Relu", "LeakyRelu", "Abs", "Neg", "Clip"), _each_element),

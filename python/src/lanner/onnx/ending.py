@@ -339,7 +339,7 @@ def _is_of(node: onnx.NodeProto | None, operators: Iterable[str], domain: str = 
 
 
 def check_ending(node: Node, logits: Wire, wanted: str | None = None) -> None:
-    """Check that a final operator picks among one sample's logits, or at each place of a map that is told whole.
+    """Check that a final operator picks among one sample's logits, or among those at each place of a map.
 
     Args:
         node: The operator.
@@ -354,20 +354,50 @@ def check_ending(node: Node, logits: Wire, wanted: str | None = None) -> None:
     axis = node.attr("axis", 0 if node.operator == "ArgMax" else -1)
     rank = len(logits.shape) + 1
     if axis % rank != 0 and is_map(logits.shape):
-        if wanted == "logits":
-            return
-        value = "" if node.operator == "ArgMax" else "value, which is what the network gives, or "
-        raise node.unsupported(
-            "axis",
-            f"is {axis}, one of a map of shape {logits.shape}, and no protocol here computes a label for each place",
-            f"choose output {value}logits, which are the scores before it, and let the client compute the arg-max",
-        )
+        if node.operator == "ArgMax" and wanted != "logits":
+            node.require("select_last_index", 0)
+        return
     # Trailing axes of one element, as after global pooling, do not change which axis holds the classes.
     if axis % rank == 0 or logits.shape[axis % rank - 1] != logits.size:
         fix = "" if node.operator == "ArgMax" else "choose output value, which is what the network gives"
         raise node.unsupported("axis", f"is {axis}; it must be the axis of the classes", fix)
     if node.operator == "ArgMax":
         node.require("select_last_index", 0)
+
+
+def labels_places(end: End) -> bool:
+    """Whether an end picks a label at each place of a map as a policy does: of equal scores the first."""
+    picks = [Node(node, []) for node in end.operators if _is_of(node, ("ArgMax",))]
+    return bool(picks) and not end.between and not any(node.attr("select_last_index", 0) for node in picks)
+
+
+def class_axis(end: End, shape: Sequence[int], classes: int) -> int:
+    """Which axis of a map of scores has the classes: that of its end, else the one that is as long as there are names.
+
+    Where neither says it, it is the last of two axes, as of tokens, and the first of more, as of an image's channels.
+
+    Args:
+        end: The network's end.
+        shape: That of its scores, without the batch axis.
+        classes: How many classes have names; 0 where none has.
+
+    Raises:
+        UnsupportedOpError: If its operators work along different axes.
+    """
+    found: list[int] = []
+    for proto in end.operators:
+        if _is_of(proto, ENDINGS):
+            node = Node(proto, [])
+            axis = node.attr("axis", 0 if node.operator == "ArgMax" else -1) % (len(shape) + 1) - 1
+            if axis < 0 or (found and found[-1] != axis):
+                raise node.unsupported(
+                    "axis", "must be the axis of the classes, as in front of it", "choose output value"
+                )
+            found.append(axis)
+    sides = [axis for axis, side in enumerate(shape) if side > 1]
+    if not found and [shape[axis] for axis in sides].count(classes) == 1:
+        found = [axis for axis in sides if shape[axis] == classes]
+    return found[-1] if found else sides[-1 if len(sides) == 2 else 0]
 
 
 def check_end(end: End, logits: Wire, values: Mapping[str, object]) -> None:

@@ -41,6 +41,7 @@ class Frame:
         published: Tables of embeddings to publish: their names, or the one of `lanner.embeddings.ALL`.
         publishes_words: Whether the words of encoders may be published, so that clients can number theirs.
         row: The input that a file of words reads in the place of its own; empty of other files.
+        classes: How many classes the owner names; 0 where none.
     """
 
     sizes: Sizes = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Frame:
     published: Sequence[str] = ()
     publishes_words: bool = False
     row: str = ""
+    classes: int = 0
 
     @classmethod
     def of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
 from lanner.onnx.classical.rewrite import rewrite_estimators
 from lanner.onnx.comparison import ORDERS, is_computed
-from lanner.onnx.ending import End, check_end, check_ending, find_end
+from lanner.onnx.ending import End, check_end, check_ending, class_axis, find_end, labels_places
 from lanner.onnx.entries import Entry, check_columns, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
@@ -99,6 +100,12 @@ class ImportedModel:
     def named(self) -> tuple[NamedInput, ...]:
         """The inputs by name; none where the network's own is the file's only one."""
         return () if is_plain(self.entries) else tuple(entry.named for entry in self.entries)
+
+    @property
+    def places(self) -> int:
+        """Places of a map that have a label each; 1 of anything else."""
+        axis = self.policy.class_axis
+        return 1 if axis is None else math.prod(self.graph.output_shape[:-1])
 
     @property
     def batched(self) -> bool:
@@ -201,7 +208,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
         builder, placed = place(entries, proto)
         values |= placed
     if ends and entries and wanted is None and len(ends) == 1 and _shows_values(proto, entries, ends[0]):
-        # Labels of places are values that have no scores any more.
+        # Labels of places that no policy tells are values that have no scores any more.
         told = "value" if ends[0].head.picks else None
         ends = refusals.attempt(lambda: find_ends(graph, constants, "value", frame.outputs)) or []
         wanted = told
@@ -251,6 +258,12 @@ def _finish(
         policy = choose_policy(head, wire.size, wanted, Form.of(wire.shape, walk.builder.input.shape))
         if policy.two_classes:
             wire = walk.builder.zero_before(wire)
+        if policy.output == "label-map":
+            axis = class_axis(ends[0], wire.shape, frame.classes or len(head.classes or ()))
+            policy = replace(policy, class_axis=axis, notes=(_LABELS_OF.format(axis, wire.shape),))
+            others = (each for each in range(len(wire.shape)) if each != axis)
+            walk.builder.enter("classes last")
+            wire = walk.builder.transpose(wire, (*others, axis))
     else:
         outputs, wire = _joined(walk.builder, frame, wires)
         policy = choose_policy(Head(), wire.size, "value")
@@ -269,6 +282,10 @@ def _finish(
         operators=walk.operators,
         proto=walk.proto,
     )
+
+
+#: What the owner is told of a label at each place.
+_LABELS_OF = "the classes are axis {} of scores of shape {}, and clients learn the label at each place"
 
 
 def _joined(builder: GraphBuilder, frame: Frame, wires: Sequence[Wire]) -> tuple[tuple[NamedOutput, ...], Wire]:
@@ -295,8 +312,9 @@ def _shows_values(proto: onnx.ModelProto, entries: Sequence[Entry], end: End) ->
     if scores is None:
         return False
     form = Form.of(scores[1:], given)
-    # A label for each place is a value of a map, too.
-    return end.head.gives_values(form) and (form is Form.MAP or not end.head.picks)
+    if end.head.picks:
+        return form is Form.MAP and not labels_places(end)
+    return end.head.gives_values(form)
 
 
 def _float_outputs(graph: onnx.GraphProto) -> list[str]:

@@ -47,6 +47,14 @@ function withIndex(name, index) {
   return name === undefined || name === String(index) ? String(index) : `${name} (${index})`;
 }
 
+/** How often each name is in a list, the most frequent first. */
+function frequencies(names) {
+  const counts = new Map();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const listed = [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${name} (${count})`);
+  return listed.length > SHOWN ? `${listed.slice(0, SHOWN).join(", ")}, ...` : listed.join(", ");
+}
+
 function told(prediction, model) {
   const { label, class_name: name, top, labels, class_names: names, logits, values } = prediction;
   const more = [`The model's owner lets you learn its ${POLICIES[model.output] ?? model.output}, and nothing else.`];
@@ -57,6 +65,7 @@ function told(prediction, model) {
     });
     return [each.join("; "), more.join(" ")];
   }
+  if (model.output === "label-map") return [frequencies(names ?? labels.map(String)), `Labels at ${labels.length} places. ${more.join(" ")}`];
   const map = prediction.shape && (values ?? logits);
   if (map) {
     const [least, most] = map.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
@@ -75,6 +84,7 @@ function told(prediction, model) {
 
 const POLICIES = {
   label: "label",
+  "label-map": "label at each place",
   labels: "list of labels",
   probability: "label and that label's probability",
   "top-k": "best classes in order",

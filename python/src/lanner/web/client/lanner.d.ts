@@ -73,7 +73,7 @@ export interface NamedInput {
 export interface Model {
   name: string;
   mode: string;
-  /** What is revealed to the client: label, labels, probability, top-k, logits or value. */
+  /** What is revealed to the client: label, label-map, labels, probability, top-k, logits or value. */
   output: string;
   commitment: string;
   /** What the owner calls the model before people; null where nothing is said. */
