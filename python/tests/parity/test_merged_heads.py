@@ -134,6 +134,17 @@ def windows(net: MergedHeads) -> str:
     return net.tokens_first(net.node("Reshape", back, net.constant([-1, TOKENS, WIDTH])))
 
 
+def numbered_rows(net: MergedHeads, rows: int = TOKENS) -> str:
+    """Rows of each sample by its number, as PyTorch writes ``x[sample, place]``, and all elements in a line."""
+    count = net.node("Gather", net.node("Shape", "x"), net.constant(0))
+    samples = net.node("Range", net.constant(0), count, net.constant(1))
+    first = net.node("Mul", net.node("Unsqueeze", samples, net.constant([1])), net.constant([rows]))
+    places = net.node("Add", net.constant([[2, 0, 1]]), first)
+    picked = net.node("Gather", net.node("Flatten", "x", axis=2), places, axis=0)
+    line = net.node("Tanh", net.node("Reshape", picked, net.constant([-1])))
+    return net.tokens_first(net.node("Reshape", line, net.node("Shape", picked)))
+
+
 FORMS: dict[str, Callable[[MergedHeads], str]] = {
     "rows of parts": rows_of_parts,
     "a softmax in parts": softmax_in_parts,
@@ -141,6 +152,7 @@ FORMS: dict[str, Callable[[MergedHeads], str]] = {
     "a softmax of tokens": softmax_of_tokens,
     "normalised rows": normalised_rows,
     "windows": windows,
+    "numbered rows": numbered_rows,
 }
 
 
@@ -225,6 +237,10 @@ REFUSED: dict[str, tuple[Callable[[MergedHeads], str], str]] = {
     "statistics of tokens": (
         lambda net: net.node("BatchNormalization", net.tokens_first("x"), *(net.drawn(TOKENS) for _ in range(4))),
         r"input 0 of BatchNormalization has shape \(3, n, 8\); samples must come first",
+    ),
+    "rows of other samples": (
+        lambda net: numbered_rows(net, rows=TOKENS - 1),
+        r"input 1 of Gather depends on the size of the batch|samples must have an axis of their own",
     ),
     "an end of rows": (
         lambda net: net.node("Gemm", net.node("Reshape", "x", net.constant([-1, WIDTH])), net.drawn(WIDTH, 3)),
