@@ -33,7 +33,6 @@ from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
 from lanner.onnx.fused import take_apart
 from lanner.onnx.hiding import hides
-from lanner.onnx.indexed import gather_at_pairs
 from lanner.onnx.infinite import Origins
 from lanner.onnx.lookup import Bits, Indices, Lookup, follow, lacks_row, moved_pair, moves, truth
 from lanner.onnx.node import Node, NotFiniteError
@@ -176,7 +175,6 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     worded = set(word_inputs(proto.graph))
     open_branches(proto)
     take_apart(proto)
-    gather_at_pairs(proto)
     samples_first(proto)
     free_batch(proto)
     split_trees(proto)
