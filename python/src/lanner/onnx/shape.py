@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lanner.onnx.batch_size import OTHER
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
-from lanner.onnx.node import Node
+from lanner.onnx.node import FOR_PREDICTION, Node
 from lanner.onnx.number_types import FLOATS
 from lanner.onnx.registry import lowers
 from lanner.onnx.whole import is_whole, is_wide
@@ -31,7 +31,7 @@ def lower_identity(node: Node, graph: GraphBuilder) -> Wire:
     if node.operator == "Dropout":
         training = node.constant(2)
         if training is not None and bool(np.asarray(training).any()):
-            raise node.unsupported("training_mode", "is set")
+            raise node.unsupported("training_mode", "is set", FOR_PREDICTION)
     return node.wire(0)
 
 
