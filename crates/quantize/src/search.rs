@@ -561,6 +561,10 @@ impl<'a> Search<'a> {
         let less = if layers.are_uniform() { "" } else { ", fewer in some layers" };
         self.part.tell(&format!("calibrating: {bits} bits{less}, {} samples", samples.len()));
         let Chosen { network, scores, made, .. } = self.part.choose(options, layers, samples.clone())?;
+        // There is no larger ring for a proof: fewer bits may have one.
+        if let Some(value) = network.unproved().next().filter(|_| options.proves && options.commits) {
+            return Err(CompileError::Unproved { node: value.name.clone() }.into());
+        }
         let mut measured = self.closeness.measure(samples, &scores, network.output_scale());
         if let Some(closeness) = &self.of_made {
             let of_made = closeness.measure(&self.part.made, &made, network.output_scale());

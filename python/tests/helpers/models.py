@@ -86,15 +86,17 @@ def tiny_resnet() -> onnx.ModelProto:
 
     def layer(name: str, read: str, *, stride: int = 1, relu: bool = True) -> str:
         kernel = weights[name].shape[-1]
-        pads = [kernel // 2] * 4
-        geometry = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": pads}
-        nodes.append(helper.make_node("Conv", [read, name], [f"{name}_sums"], name=name, **geometry))
+        kernels, strides, pads = [kernel] * 2, [stride] * 2, [kernel // 2] * 4
+        sums = [f"{name}_sums"]
+        nodes.append(
+            helper.make_node("Conv", [read, name], sums, name=name, kernel_shape=kernels, strides=strides, pads=pads)
+        )
         norm = {part: f"{name}_{part}" for part in ("scale", "shift", "mean", "var")}
         for part, end in norm.items():
-            drawn = rng.uniform(0.5, 1.5, weights[name].shape[0]) - (0.0 if part in {"scale", "var"} else 1.0)
-            weights[end] = drawn.astype(np.float32)
+            low = 0.5 if part in {"scale", "var"} else -0.5
+            weights[end] = rng.uniform(low, low + 1.0, weights[name].shape[:1]).astype(np.float32)
         nodes.append(
-            helper.make_node("BatchNormalization", [f"{name}_sums", *norm.values()], [f"{name}_norm"], name=f"{name}_n")
+            helper.make_node("BatchNormalization", [*sums, *norm.values()], [f"{name}_norm"], name=f"{name}_n")
         )
         return rectified(name, f"{name}_norm") if relu else f"{name}_norm"
 
