@@ -49,7 +49,7 @@ def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
 
     Args:
         suite: layers, activations, networks, trees, transformers, or all but the last, which takes long.
-        mode: One of `INTERACTIVE_MODES`.
+        mode: One of `lanner.options.MODES`.
         data: A folder with trained networks that do not come with the package.
     """
     every = (*_layers(), *_activations(), *_networks(data), *_trees())
@@ -164,8 +164,8 @@ def _networks(data: Path | None) -> list[Case]:
         weights = "random" if trained is None else "trained"
         return Case("networks", name, partial(build, trained), weights=weights, modes=modes)
 
-    squares = (*INTERACTIVE_MODES, "spectral")
-    small = {"mnist_a": squares, "mnist_b": squares, "mnist_c": INTERACTIVE_MODES, "mnist_d": INTERACTIVE_MODES}
+    squares, checked = (*INTERACTIVE_MODES, "spectral"), (*INTERACTIVE_MODES, "hardened")
+    small = {"mnist_a": squares, "mnist_b": squares, "mnist_c": INTERACTIVE_MODES, "mnist_d": checked}
     large = ("cheetah", "tabula")
     return [
         *(
@@ -175,8 +175,8 @@ def _networks(data: Path | None) -> list[Case]:
         Case("networks", "pneumonia", partial(pneumonia, data), weights="trained"),
         case("mnist_cryptonets", "mnist_cryptonets", cryptonets, ("spectral",)),
         Case("networks", "lola_cifar", partial(lola_cifar, data), weights="trained", modes=("spectral",)),
-        case("cifar10_minionn", "cifar10_delphi_minionn_relu", minionn),
-        case("resnet20", "cifar10_resnet20", partial(resnet, 3)),
+        case("cifar10_minionn", "cifar10_delphi_minionn_relu", minionn, checked),
+        case("resnet20", "cifar10_resnet20", partial(resnet, 3), checked),
         case("resnet32", "cifar10_resnet32", partial(resnet, 5)),
         case("cifar100_delphi_resnet32", "cifar100_delphi_resnet32", delphi_resnet32, large),
         Case("networks", "lenet", partial(drawn, lenet_graph)),
