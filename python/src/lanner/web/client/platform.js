@@ -30,12 +30,26 @@ export async function onMessage(take) {
   return (message, transfer = []) => parentPort.postMessage(message, transfer);
 }
 
-/** The module's bytes, compiled. */
+let module = null;
+
+/** The module, compiled once for all threads: what a browser has made of it serves later sessions, too. */
 export async function compiled() {
+  module ??= compile();
+  try {
+    return await module;
+  } catch (error) {
+    module = null;
+    throw error;
+  }
+}
+
+async function compile() {
   const url = new URL("lanner.wasm", import.meta.url);
   if (!inNode) {
     const response = await fetch(url);
     if (!response.ok) throw new Error(`lanner.wasm cannot be loaded: status ${response.status}`);
+    // While it is loaded, where the host names its type.
+    if (response.headers.get("Content-Type") === "application/wasm") return WebAssembly.compileStreaming(response);
     return WebAssembly.compile(await response.arrayBuffer());
   }
   const { readFile } = await import("node:fs/promises");
