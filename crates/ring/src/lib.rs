@@ -31,6 +31,9 @@ mod product;
 mod rescale;
 pub mod sample;
 mod slices;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 mod words;
 
 pub use accumulate::{Accumulator, Ending};

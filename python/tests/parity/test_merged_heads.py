@@ -112,11 +112,47 @@ def softmax_of_tokens(net: MergedHeads) -> str:
     return net.node("Softmax", net.norm(net.tokens_first("x"), WIDTH), axis=0)
 
 
+def normalised_rows(net: MergedHeads) -> str:
+    """Statistics that training left, of rows of all samples, (n t, e) and (n t, e / 2, 2), as LeViT has them."""
+
+    def statistics(x: str, channels: int) -> str:
+        spread = net.constant(np.linspace(0.5, 2.0, channels, dtype=np.float32))
+        return net.node("BatchNormalization", x, *(net.drawn(channels) for _ in range(3)), spread, epsilon=1e-3)
+
+    rows = statistics(net.node("Flatten", net.linear("x", WIDTH, WIDTH), axis=2), WIDTH)
+    pairs = statistics(net.node("Reshape", rows, net.constant([-1, HEAD, 2])), HEAD)
+    return net.tokens_first(net.node("Reshape", net.node("Relu", pairs), net.constant([-1, TOKENS, WIDTH])))
+
+
+def windows(net: MergedHeads) -> str:
+    """A softmax and a layer in each of several windows of the tokens, merged with the batch as Swin has them."""
+    parts = net.node("Reshape", "x", net.constant([-1, TOKENS, 2, HEAD]))
+    apart = net.node("Reshape", net.node("Transpose", parts, perm=[0, 2, 1, 3]), net.constant([-1, TOKENS, HEAD]))
+    shares = net.node("Softmax", net.node("MatMul", apart, net.node("Transpose", apart, perm=[0, 2, 1])), axis=-1)
+    mixed = net.linear(net.node("MatMul", shares, apart), HEAD, HEAD)
+    back = net.node("Transpose", net.node("Reshape", mixed, net.constant([-1, 2, TOKENS, HEAD])), perm=[0, 2, 1, 3])
+    return net.tokens_first(net.node("Reshape", back, net.constant([-1, TOKENS, WIDTH])))
+
+
+def numbered_rows(net: MergedHeads, rows: int = TOKENS) -> str:
+    """Rows of each sample by its number, as PyTorch writes ``x[sample, place]``, and all elements in a line."""
+    count = net.node("Gather", net.node("Shape", "x"), net.constant(0))
+    samples = net.node("Range", net.constant(0), count, net.constant(1))
+    first = net.node("Mul", net.node("Unsqueeze", samples, net.constant([1])), net.constant([rows]))
+    places = net.node("Add", net.constant([[2, 0, 1]]), first)
+    picked = net.node("Gather", net.node("Flatten", "x", axis=2), places, axis=0)
+    line = net.node("Tanh", net.node("Reshape", picked, net.constant([-1])))
+    return net.tokens_first(net.node("Reshape", line, net.node("Shape", picked)))
+
+
 FORMS: dict[str, Callable[[MergedHeads], str]] = {
     "rows of parts": rows_of_parts,
     "a softmax in parts": softmax_in_parts,
     "constants": constants_of_heads,
     "a softmax of tokens": softmax_of_tokens,
+    "normalised rows": normalised_rows,
+    "windows": windows,
+    "numbered rows": numbered_rows,
 }
 
 
@@ -197,6 +233,14 @@ REFUSED: dict[str, tuple[Callable[[MergedHeads], str], str]] = {
     "a constant of three heads": (
         lambda net: net.node("Add", merged(net), net.drawn(3, TOKENS, HEAD)),
         r"input 1 of Add has shape \(3, 3, 4\), which does not fit",
+    ),
+    "statistics of tokens": (
+        lambda net: net.node("BatchNormalization", net.tokens_first("x"), *(net.drawn(TOKENS) for _ in range(4))),
+        r"input 0 of BatchNormalization has shape \(3, n, 8\); samples must come first",
+    ),
+    "rows of other samples": (
+        lambda net: numbered_rows(net, rows=TOKENS - 1),
+        r"input 1 of Gather depends on the size of the batch|samples must have an axis of their own",
     ),
     "an end of rows": (
         lambda net: net.node("Gemm", net.node("Reshape", "x", net.constant([-1, WIDTH])), net.drawn(WIDTH, 3)),

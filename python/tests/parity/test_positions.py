@@ -116,8 +116,8 @@ def test_a_label_for_each_place_is_told_by_default() -> None:
     model = model_of(*nodes, shape=(4, 5), outputs={"y": WHOLE}, w=drawn(5, 3))
     x = drawn(300, 4, 5, seed=1)
     compiled = lanner.compile(model, x[:64], mode="cheetah")
-    assert compiled.manifest.output == "value"
-    wrong = np.abs(compiled.predict_fixed(x).reshape(300, 4) - expected(model, x)) > 1e-6
+    assert compiled.manifest.output == "label-map"
+    wrong = compiled.predict_fixed(x).reshape(300, 4, 3).argmax(2) != expected(model, x)
     assert wrong.sum() <= 2
 
 
@@ -197,3 +197,12 @@ def test_what_is_not_computed_is_refused(name: str) -> None:
         lanner.compile(
             model, drawn(8, *[side.dim_value for side in model.graph.input[0].type.tensor_type.shape.dim][1:])
         )
+
+
+def test_rows_of_zeros_beside_others_are_imprecise_and_no_contradiction() -> None:
+    # The inverse deviation is a million there, and hardly changes over all that the other rows reach.
+    nodes = [node("Pad", ["x", "p"], ["z"]), node("LayerNormalization", ["z", "g"], ["l"], epsilon=1e-12)]
+    nodes.append(node("MatMul", ["l", "w"], ["y"]))
+    model = model_of(*nodes, shape=(3, 8), p=np.array([0, 1, 0, 0, 0, 0]), g=np.ones(8, np.float32), w=drawn(8, 4))
+    with pytest.warns(lanner.PrecisionWarning):
+        lanner.compile(model, drawn(16, 3, 8), mode="cheetah", output="value", allow_imprecise=True)

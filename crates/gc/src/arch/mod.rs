@@ -7,9 +7,11 @@
     reason = "code is compiled with the instructions of the function it is inlined into"
 )]
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod portable;
 mod steps;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -46,6 +48,8 @@ impl Backend {
         static AVAILABLE: OnceLock<Vec<Backend>> = OnceLock::new();
         AVAILABLE.get_or_init(|| {
             let tables = iter::once(&portable::KERNELS);
+            #[cfg(target_arch = "aarch64")]
+            let tables = aarch64::available().chain(tables);
             #[cfg(target_arch = "x86_64")]
             let tables = x86_64::available().chain(tables);
             tables.map(Self).collect()

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.onnx.batch_size import gathers_rows
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.merged_batch import (
     Opening,
@@ -34,7 +35,7 @@ def lower_anywhere(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
         UnsupportedOpError: If the operator needs it first, or works along it; and as the lowering.
     """
     operator = node.qualified_operator
-    if operator in _OWN:
+    if operator in _OWN or gathers_rows(node):
         return lowering(node, graph)
     if any(any(x.merged) for x in wires(node)):
         return _lower_merged(node, graph, lowering)
@@ -218,7 +219,10 @@ def _listed(node: Node, index: int) -> NDArray[np.generic]:
 
 
 #: Operators whose lowerings look to the place themselves.
-_OWN = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gemm", "GatherND", "ScatterND", "IsNaN", "IsInf"}
+_OWN = {
+    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gemm", "GatherND", "ScatterND", "IsNaN", "IsInf"),
+    "BatchNormalization",
+}
 
 _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Identity", "Cast", "Dropout", "Relu", "LeakyRelu", "Abs", "Neg", "Clip"), _each_element),

@@ -67,7 +67,7 @@ class BatchSize:
                 continue
             sizes = node.operator in _OF_SIZES and index > 0 and value.dtype.kind in "iu"
             gathers = node.operator == "GatherND" and index == 1
-            if sizes or (gathers and names_each(value, self._values[name])):
+            if sizes or (gathers and names_each(value, self._values[name])) or (index == 1 and gathers_rows(node)):
                 continue
             if not _is_repeated(value, self._values[name], _place_of_batch(node, index)):
                 raise node.unsupported(
@@ -114,6 +114,27 @@ def names_each(value: NDArray[np.generic], other: NDArray[np.generic] | None) ->
     first, second = value[..., :1], value[..., 1:]
     named = np.concatenate([np.concatenate([first + place, second], axis=-1) for place in range(OTHER)])
     return other.shape == named.shape and np.array_equal(other, named)
+
+
+def gathers_rows(node: Node) -> bool:
+    """Whether a ``Gather`` along rows of all samples, (n * rows, ...), takes the same rows of each sample for itself.
+
+    So exporters write ``x[batch, place]`` with the batch's own numbers: as one place of the flattened two axes.
+    """
+    x = node.inputs[0]
+    if node.operator != "Gather" or not isinstance(x, Wire) or x.merged != (False, True) or x.batch:
+        return False
+    places = np.asarray(node.constant(1))
+    if node.attr("axis", 0) % x.rank or places.ndim < 2 or places.shape[0] != BATCH:
+        return False
+    rows = x.shape[0]
+    if not places.size or places.min() < 0 or places.max() >= rows:
+        return False
+    if node.for_two is None:
+        return True
+    other = node.for_two.get(node.proto.input[1])
+    named = np.concatenate([places + sample * rows for sample in range(OTHER)])
+    return other is not None and other.shape == named.shape and np.array_equal(other, named)
 
 
 def _is_repeated(value: NDArray[np.generic], other: NDArray[np.generic] | None, axis: int | None) -> bool:

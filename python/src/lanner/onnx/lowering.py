@@ -485,8 +485,8 @@ class _Walk:
             self._origins.follow(node, folded)
             return Outcome.CONSTANT, dict(folded)
         lowering = _lowering_of(node)
-        self._batch_size.check(node)
         node = replace(node, for_two=self._batch_size.for_two(node))
+        self._batch_size.check(node)
         self.operators[node.operator] += 1
         self.builder.enter(node.name)
         if any(map(holds_integers, node.inputs)):

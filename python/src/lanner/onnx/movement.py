@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.onnx.batch_size import names_each
+from lanner.onnx.batch_size import gathers_rows, names_each
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
 from lanner.onnx.node import Node
@@ -137,10 +137,16 @@ def lower_split(node: Node, graph: GraphBuilder) -> tuple[Wire, ...]:
 def lower_gather(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Gather`` of constant indices, in any order and number, to slices that are joined.
 
+    Indices into rows of all samples must name the same rows of each sample, as `gathers_rows` finds.
+
     Raises:
         UnsupportedOpError: If the indices are not constant, none, or beyond the axis, or samples are picked.
     """
     x = node.wire(0)
+    if gathers_rows(node):
+        places = np.asarray(node.constant(1))[0]
+        rows = pick(graph, x.apart(), 0, np.ravel(places).tolist())
+        return graph.reshape(rows, (*places.shape, *x.shape[1:]))
     axis = sample_axis(node, x, node.attr("axis", 0))
     indices = np.asarray(node.constant(1))
     side = x.shape[axis]

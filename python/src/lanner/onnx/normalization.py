@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -26,20 +26,33 @@ Array: TypeAlias = NDArray[np.float32]
 def lower_batch_normalization(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``BatchNormalization``: ``(x - mean) / sqrt(var + epsilon) * scale + bias`` per channel.
 
-    Shapes: x (c, ...), the four constants (c,); the result has x's shape.
+    Shapes: x (c, ...), or (rows, c, ...) where rows of samples are merged, the four constants (c,); the result has x's
+    shape.
 
     Raises:
-        UnsupportedOpError: If it is in training mode, or a statistic is not constant.
+        UnsupportedOpError: If it is in training mode, a statistic is not constant, or samples do not come first.
     """
     node.require("training_mode", 0)
     node.single_output()
     x = node.wire(0)
+    rows = sum(x.merged)
+    if x.axis > 0:
+        raise node.unsupported("input 0", f"has shape {x.batch_shape}; samples must come first", "transpose it before")
+    channels = x.shape[rows : rows + 1]
     names = ("scale", "bias", "mean", "var")
     tensors = {name: node.weight(index) for index, name in enumerate(names, 1)}
     for name, tensor in tensors.items():
-        if tensor.shape != x.shape[:1]:
-            raise ModelError(f"{name} has shape {tensor.shape}, not {x.shape[:1]}", where=node.where)
-    return graph.elementwise("BatchNorm", x, {"eps": float(node.attr("epsilon", 1e-5))}, dict(tensors))
+        if tensor.shape != channels:
+            raise ModelError(f"{name} has shape {tensor.shape}, not {channels}", where=node.where)
+    epsilon = float(node.attr("epsilon", 1e-5))
+    if not rows:
+        return graph.elementwise("BatchNorm", x, {"eps": epsilon}, dict(tensors))
+    scale, bias, mean, var = (
+        tensor.reshape(*channels, *(1,) * (len(x.shape) - rows - 1)) for tensor in tensors.values()
+    )
+    factor = scale / np.sqrt(var + np.float32(epsilon))
+    y = graph.add_constant(graph.multiply_constant(x.apart(), factor), bias - mean * factor)
+    return replace(y, batch=x.batch, merged=x.merged)
 
 
 @lowers("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization")

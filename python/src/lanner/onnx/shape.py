@@ -63,7 +63,7 @@ def lower_flatten(node: Node, graph: GraphBuilder) -> Wire:
     source = (BATCH, *x.shape)
     split = axis if axis >= 0 else axis + len(source)
     shape = [math.prod(source[:split]), math.prod(source[split:])]
-    return _view(node, graph, shape, "axis", 0 if shape[0] == BATCH else None)
+    return _view(node, graph, shape, "axis", 0 if split > 0 else None)
 
 
 @lowers("Reshape")
@@ -177,7 +177,7 @@ def _view(node: Node, graph: GraphBuilder, shape: list[int], attribute: str, bat
     parts = None if batch is None else _parts(x, shape, batch)
     if shape == [1] and x.size == 1 and batch == 0:
         return graph.reshape(x.plain(), (1,)).as_column()
-    if len(shape) < 2 or batch is None or parts is None:
+    if not shape or batch is None or parts is None:
         raise node.unsupported(attribute, f"turns {x.batch_shape} into {tuple(shape)}; samples must stay apart")
     slower, faster = parts
     sample = (*shape[:batch], *(side for side in parts if side > 1), *shape[batch + 1 :])

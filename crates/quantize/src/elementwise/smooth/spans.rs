@@ -149,7 +149,9 @@ impl Smooth<'_> {
             // As coarse as the slope from there on allows.
             let allowed = unit * self.units_at(start, seen[0]);
             let coarse = self.input_unit_over(&span, allowed).filter(|_| !is_first).unwrap_or(scale);
-            let shift = (coarse / scale).log2().ceil().max(0.0) as u32;
+            // Where the function is flat, the whole reach may be less than a unit: a rescale leaves two of its bits.
+            let most = reach[1].max(2).ilog2() - 1;
+            let shift = ((coarse / scale).log2().ceil().max(0.0) as u32).min(most);
             let scale = scale * f64::from(shift).exp2();
             let off = ended as f64 * unit;
             let of = |x: f64| self.at(if is_first { x } else { x.max(start) }) - off;

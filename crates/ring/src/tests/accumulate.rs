@@ -1,7 +1,7 @@
 //! Sums of products equal their definition on every backend, at any number of terms.
 
-use crate::common::{PRIMES, backends, random};
-use lanner_ring::{Accumulator, Ending, EvalPermutation, GaloisElement, Modulus};
+use super::common::{PRIMES, backends, random};
+use crate::{Accumulator, Ending, EvalPermutation, GaloisElement, Modulus};
 use proptest::prelude::*;
 
 fn naive(q: u64, a: &[Vec<u64>], b: &[Vec<u64>]) -> Vec<u64> {

@@ -1,7 +1,7 @@
 //! Naive twins and a seeded generator.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // Each test file uses its own part.
 
-use lanner_ring::{Backend, Modulus};
+use crate::{Backend, Modulus};
 use lanner_testkit::TestRng;
 
 /// Primes of many sizes, each 1 mod 2^9 at least, among them the largest below 2^50.
@@ -24,7 +24,7 @@ pub fn backends(q: u64) -> impl Iterator<Item = Modulus> {
 /// `n` residues from a seed.
 pub fn random(q: u64, n: usize, seed: u64) -> Vec<u64> {
     let mut values = vec![0; n];
-    lanner_ring::sample::uniform_below(&Modulus::new(q).unwrap(), &mut values, &mut TestRng::new(seed));
+    crate::sample::uniform_below(&Modulus::new(q).unwrap(), &mut values, &mut TestRng::new(seed));
     values
 }
 

@@ -1,7 +1,7 @@
 //! Conversions between bases, and divisions by several primes, equal what big integers give.
 
-use crate::common::{backends, random};
-use lanner_ring::{Centered, Coeff, Conversion, Modulus, Poly, RnsBasis};
+use super::common::{backends, random};
+use crate::{Centered, Coeff, Conversion, Modulus, Poly, RnsBasis};
 use proptest::prelude::*;
 
 /// Primes `1 mod 2^9`, the first small: fractions of it are so coarse that integers near a half of a range are not seldom.
@@ -59,7 +59,7 @@ proptest! {
         let integers = RnsBasis::new(N, &chosen).unwrap();
         let residues: Vec<Vec<u64>> = chosen.iter().map(|q| random(*q, N, seed ^ q)).collect();
         let value = |i: usize| integers.reconstruct(&residues.iter().map(|limb| limb[i]).collect::<Vec<_>>());
-        for &backend in lanner_ring::Backend::available() {
+        for &backend in crate::Backend::available() {
             let moduli = |primes: &[u64]| -> Option<Vec<Modulus>> {
                 primes.iter().map(|q| Modulus::new(*q).unwrap().with_backend(backend).ok()).collect()
             };

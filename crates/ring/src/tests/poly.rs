@@ -1,7 +1,7 @@
 //! Laws of ring elements: automorphisms, division by the last prime, reconstruction.
 
-use crate::common::{self, backends};
-use lanner_ring::{Coeff, EvalPermutation, GaloisElement, Modulus, Poly, RingError, RnsBasis, sample};
+use super::common::{self, backends};
+use crate::{Coeff, EvalPermutation, GaloisElement, Modulus, Poly, RingError, RnsBasis, sample};
 use lanner_testkit::TestRng;
 
 const CHAIN: [u64; 4] =

@@ -1,7 +1,7 @@
 //! The cyclic transform equals its definition for every size, and undoes itself.
 
-use crate::common::random;
-use lanner_ring::{Dft, Dft2, Modulus, RingError};
+use super::common::random;
+use crate::{Dft, Dft2, Modulus, RingError};
 
 /// 20 bits with 2^14 * 63 | q - 1; 25 bits with 2^14 * 23 * 89; 30, 37 and 61 bits.
 const PRIMES: [u64; 5] = [1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401, 2_305_843_009_211_596_801];

@@ -1,7 +1,7 @@
 //! The transform computes products in `Z_q[X]/(X^n + 1)`, in the documented order, on every backend.
 
-use crate::common::{PRIMES, backends, random, schoolbook};
-use lanner_ring::{Modulus, Ntt, RingError, is_prime};
+use super::common::{PRIMES, backends, random, schoolbook};
+use crate::{Modulus, Ntt, RingError, is_prime};
 
 #[test]
 fn product_of_transforms_is_negacyclic_product() {

@@ -1,7 +1,7 @@
 //! Samplers have the stated distributions (fixed seeds, level 10^-6) and streams.
 
-use lanner_ring::sample::{ERROR_BOUND, ERROR_STD, error, flood, ternary, uniform, uniform_below};
-use lanner_ring::{Coeff, Eval, Modulus, Poly, RnsBasis};
+use crate::sample::{ERROR_BOUND, ERROR_STD, error, flood, ternary, uniform, uniform_below};
+use crate::{Coeff, Eval, Modulus, Poly, RnsBasis};
 use lanner_testkit::{
     TestRng, chi_square, chi_square_limit, mean_and_variance, sum_of_three_uniform, uniform_chi_square,
 };
