@@ -56,6 +56,7 @@ async function chooseModel() {
   byId("ask").hidden = true;
   byId("ready").textContent = "";
   const chosen = identity().filter((file) => file !== undefined).length;
+  byId("no-identity").hidden = chosen === 0;
   if (chosen === 1 || (chosen === 0 && server.certificates)) {
     byId("more").open = true;
     byId("status").textContent =
