@@ -83,8 +83,11 @@ def differences(here: Sequence[Prediction], there: Sequence[Prediction]) -> list
 
 
 def repeatable(prediction: Prediction) -> Prediction:
-    """What is the same whenever an input is predicted: no times, and no bytes of the set-up, which has signatures."""
-    told = {name: value for name, value in prediction.items() if name not in {"phases", "layers"}}
+    """What is the same whenever an input is predicted: no times, and no bytes of the set-up, which has signatures.
+
+    Nor how a system writes the input's path.
+    """
+    told = {name: value for name, value in prediction.items() if name not in {"phases", "layers", "input"}}
     costs = {
         f"{what} {name}": prediction["phases"][name][what]
         for name in ("offline", "online")

@@ -43,6 +43,30 @@ def loaded(*arguments: object) -> set[str]:
     return set(packages)
 
 
+#: What Windows does not have.
+ELSEWHERE = """
+import os, sys
+sys.modules.update(dict.fromkeys(("fcntl", "grp", "pwd", "resource", "termios", "tty")))
+for name in ("fork", "register_at_fork", "sched_getaffinity", "sched_setaffinity", "getuid", "geteuid"):
+    delattr(os, name)
+"""
+
+
+def test_commands_run_where_a_system_is_no_unix(tiny_label: Path, tmp_path: Path) -> None:
+    x = tmp_path / "x.npy"
+    np.save(x, tiny_samples(1, seed=5))
+    with serving(tmp_path / "server", tiny_label) as server:
+        for command in (
+            ("--help",),
+            ("doctor", "--state-dir", tmp_path / "state"),
+            ("inspect", tiny_label),
+            ("predict", server.address, x, *server.pin),
+        ):
+            program = [sys.executable, "-c", ELSEWHERE + PROGRAM, *map(str, command)]
+            done = subprocess.run(program, capture_output=True, text=True, timeout=HUNG, check=False)
+            assert done.returncode == 0, (command, done.stderr)
+
+
 def test_commands_of_compiled_models_load_no_optional_package(tiny_label: Path, tmp_path: Path) -> None:
     x, public, keys = tmp_path / "x.npy", tmp_path / "tiny.public", tmp_path / "tiny.keys"
     np.save(x, tiny_samples(1, seed=5))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.benchmarks.cases import Case, cases
-from lanner.benchmarks.machine import one_core_each
+from lanner.benchmarks.machine import cores, one_core_each
 from lanner.cli.counters import await_counters
 from lanner.cli.process import ServerProcess
 from lanner.client import Client
@@ -103,7 +103,7 @@ def measure(machine: str, advance: Callable[[str], None]) -> dict[str, Any]:
         except ModelError:
             # What a mode does not take, another one measures.
             continue
-    return fitted(machine, len(os.sched_getaffinity(0)), runs)
+    return fitted(machine, cores(), runs)
 
 
 def fitted(machine: str, cores: int, runs: Sequence[Sequence[Measured]]) -> dict[str, Any]:
@@ -198,8 +198,8 @@ def _measure(case: Case, protocols: Protocols) -> list[Measured]:
 
 
 def _alone(server: ServerProcess, client: Client, sample: NDArray[np.float32]) -> list[Prediction]:
-    """Predictions for which each party has one core; none where there is one only."""
-    if len(os.sched_getaffinity(0)) == 1:
+    """Predictions for which each party has one core; none where there is one only, or processes choose none."""
+    if cores() == 1 or not hasattr(os, "sched_setaffinity"):
         return []
     with one_core_each(server.pid):
         return [client.predict(sample) for _ in range(REPEATS)]

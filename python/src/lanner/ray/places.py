@@ -6,11 +6,11 @@ never share material, and one that starts in the place of a lost one has that on
 
 from __future__ import annotations
 
-import fcntl
 import os
 from itertools import count
 from pathlib import Path
 
+from lanner.errors import MisuseError
 from lanner.state import state_directory
 
 
@@ -24,10 +24,19 @@ class Place:
         path: The directory, for its owner alone.
 
     Raises:
-        MisuseError: If the base or the directory cannot be used, or others can read what is in it.
+        MisuseError: If the base or the directory cannot be used, or others can read what is in it; or on a system
+            that has no such locks.
     """
 
     def __init__(self, base: Path) -> None:
+        try:
+            import fcntl
+        except ImportError:
+            raise MisuseError(
+                "workers hold their state directories by locks that this system does not have",
+                where=str(base),
+                fix="let workers run on Linux, or predict without Ray",
+            ) from None
         state_directory(base)
         for number in count():
             path = state_directory(base / f"worker-{number}")
