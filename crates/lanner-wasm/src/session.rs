@@ -53,7 +53,7 @@ impl Link {
     /// Whom TLS trusts, and what it shows of this client; none where there is no TLS.
     ///
     /// # Errors
-    /// [`ErrorKind::Misuse`] if nothing says whom to trust, or two things do, or the certificate and its key cannot be used.
+    /// [`ErrorKind::Misuse`] if nothing says whom to trust, or two things do; [`ErrorKind::Transport`] if the certificate and its key cannot be used.
     pub fn tls(&self) -> lanner::Result<Option<ClientTls>> {
         let identity = match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Some(Identity::from_pem(certificate, key)?),

@@ -7,7 +7,9 @@ export async function spawn(name) {
   const url = new URL(name, import.meta.url);
   if (!inNode) return new Worker(url, { type: "module", name: `lanner ${name}` });
   const { Worker: NodeWorker } = await import("node:worker_threads");
-  const worker = new NodeWorker(url);
+  // What a program was given in place of a file is none of its workers' business.
+  const execArgv = process.execArgv.filter((argument) => !argument.startsWith("--input-type"));
+  const worker = new NodeWorker(url, { execArgv });
   const face = {
     onmessage: null,
     onerror: null,
