@@ -62,7 +62,7 @@ NARROWED: dict[str, frozenset[str]] = {
 
 KNOWN_CIRCLES: dict[str, tuple[int, ...]] = {
     "bfv": (17, 2),
-    "gc": (6, 2),
+    "gc": (7, 2),
     "graph": (17,),
     "lanner": (4, 2),
     "lanner-py": (2,),

@@ -43,7 +43,7 @@ impl NativeText {
         crate::model::json(py, &told)
     }
 
-    /// The tokens of these numbers; none where a text is filled up.
+    /// The tokens of these numbers; none of a number that no token has.
     fn tokens(&self, ids: Vec<u32>) -> Vec<Option<String>> {
         ids.into_iter().map(|id| self.encoder.token(id)).collect()
     }

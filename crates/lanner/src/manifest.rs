@@ -151,6 +151,7 @@ impl Manifest {
         let named =
             |classes: &Vec<String>| self.policy.classes(self.network.output_len()) == Some(classes.len());
         self.output == self.policy.name()
+            && self.places_are_the_networks()
             && self.policy.needs_scale() == self.network.output_scale().is_some()
             && self.input == InputDescription::of(&self.network)
             && self.classes.as_ref().is_none_or(named)
@@ -163,6 +164,13 @@ impl Manifest {
                     && name_columns(columns)
             })
             && check_described(self.title.as_deref(), self.note.as_deref()).is_ok()
+    }
+
+    /// Whether labels of places, where these are told, are one for each place of the network's output, whose last axis has the classes.
+    fn places_are_the_networks(&self) -> bool {
+        let Policy::LabelMap { places } = self.policy else { return true };
+        let last = self.network.nodes().last().and_then(|node| node.shape.split_last());
+        places > 1 && last.is_some_and(|(_, sides)| sides.iter().product::<usize>() == places as usize)
     }
 
     /// Writes the JSON form; the same manifest always gives the same bytes.

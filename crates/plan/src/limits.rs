@@ -76,6 +76,11 @@ pub fn check_outline(
     mode: Mode,
     limits: &Limits,
 ) -> Result<(), PlanError> {
+    if mode.design().checks_clients()
+        && matches!(policy, Policy::Probability { .. } | Policy::LabelMap { .. })
+    {
+        return Err(has_no_checked_circuit(policy));
+    }
     let has_slots = mode.design().has_slots();
     let layer_work = |op: &FixedOp, layer: &Convolution| {
         if has_slots { gazelle::work(layer, Samples::ONE) } else { coefficient_work(op, layer) }
@@ -183,6 +188,12 @@ impl Totals {
             limits.memory,
         )
     }
+}
+
+/// A policy that a mode that checks its clients has no circuit for.
+pub(crate) fn has_no_checked_circuit(policy: Policy) -> PlanError {
+    let fix = "choose label, top-k or logits, or a mode that does not check its clients".to_owned();
+    PlanError::Policy { policy: policy.name(), reason: "mode hardened cannot compute it".to_owned(), fix }
 }
 
 /// Checks that a policy fits the number of scores.

@@ -33,8 +33,8 @@ pub(super) struct Measured {
 
 impl<'a> Closeness<'a> {
     /// Errors are relative to the range of the sample's scores, or of the median sample's where that is larger: scores that nearly tie
-    /// are not to be more precise than others. Of a map with a label at each place that goes for places in place of samples. Scores that are told by themselves, and a single one, are relative to their own range over
-    /// all samples; those of a map to that of all with the same unit, for a place that hardly varies is to be no more precise than others.
+    /// are not to be more precise than others. Of a map with a label at each place that goes for each place by itself.
+    /// Scores that are told by themselves, and a single one, are relative to their own range over all samples; those of a map to that of all with the same unit, for a place that hardly varies is to be no more precise than others.
     /// Probabilities have one unit: a class that no sample has would ask for precision without end.
     ///
     /// `shape` is that of a sample's scores.
@@ -42,12 +42,21 @@ impl<'a> Closeness<'a> {
         let of_place = |scores: &[f32]| width(scores.iter().map(|score| f64::from(*score)));
         let of_sample = |scores: &Vec<f32>| at_places(scores, aim.told).map(of_place).collect::<Vec<f64>>();
         let ranges: Vec<Vec<f64>> = scores.iter().map(of_sample).collect();
-        let mut sorted: Vec<f64> = samples.iter().flat_map(|(number, _)| ranges[*number].clone()).collect();
-        sorted.sort_by(f64::total_cmp);
+        let median = |places: &mut dyn Iterator<Item = f64>| {
+            let mut sorted: Vec<f64> = places.collect();
+            sorted.sort_by(f64::total_cmp);
+            sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+        };
+        let seen = || samples.iter().map(|(number, _)| &ranges[*number]);
         let all = || samples.iter().flat_map(|(number, _)| &scores[*number]).map(|score| f64::from(*score));
-        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
         // Where all scores of most samples are equal, all that there is to compare with.
-        let usual = first_above_zero([median, width(all()), largest(all())]);
+        let usual = first_above_zero([median(&mut seen().flatten().copied()), width(all()), largest(all())]);
+        // A place has a size of its own, unless it is that of rounding beside the others.
+        let of_place = |place: usize| median(&mut seen().map(|places| places[place])).max(usual * ROUNDING);
+        let least: Vec<f64> = match aim.told {
+            Told::OrderAt { places } => (0..places).map(of_place).collect(),
+            _ => vec![usual],
+        };
         let count = samples.first().map_or(0, |(number, _)| scores[*number].len());
         let mut own = vec![f64::INFINITY; count];
         let are_shares = are_probabilities(shape, &samples.iter().map(|(number, _)| &scores[*number]));
@@ -65,7 +74,9 @@ impl<'a> Closeness<'a> {
             scores,
             ranges: ranges
                 .into_iter()
-                .map(|places| places.into_iter().map(|range| range.max(usual)).collect())
+                .map(|places| {
+                    places.into_iter().zip(&least).map(|(range, least)| range.max(*least)).collect()
+                })
                 .collect(),
             own,
             rounding: 0.0,
@@ -245,6 +256,9 @@ fn are_probabilities<'s>(shape: &[usize], samples: &(impl Iterator<Item = &'s Ve
     let is_image = shape.len() == 3 && shape[0] == 1 && shape[1..].iter().all(|side| *side > 1);
     samples.clone().flatten().all(within) && (is_image || (0..shape.len()).any(along))
 }
+
+/// What a place's scores are apart at least, of what the usual place's are.
+const ROUNDING: f64 = 1.0 / 65536.0;
 
 /// What sums of probabilities may be off by.
 const SLACK: f32 = 1e-3;

@@ -136,10 +136,10 @@ impl Encoder {
         self.lowercases
     }
 
-    /// The token of a number as the file has it; none of what fills up, and of a number that no token has.
+    /// The token of a number as the file has it; none of a number that no token has.
     #[must_use]
     pub fn token(&self, id: u32) -> Option<String> {
-        let name = self.inner.id_to_token(id).filter(|_| id != self.pad)?;
+        let name = self.inner.id_to_token(id)?;
         match name.strip_prefix(RESERVED) {
             Some(place) => self.reserved.get(place.parse::<usize>().ok()?).cloned(),
             None => Some(name),

@@ -48,7 +48,7 @@ class NativeText:
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], list[bool]]:
         """Tokens, masks and types, shape (n, length), and which texts were cut."""
     def tokens(self, ids: list[int]) -> list[str | None]:
-        """The tokens of these numbers; None where a text is filled up."""
+        """The tokens of these numbers; None of a number that no token has."""
 
 def read_tokenizer(text: str, pad: str | None = None) -> str:
     """A tokenizer file as it goes into a public half, and what it says of lengths, as JSON."""

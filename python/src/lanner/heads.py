@@ -136,6 +136,8 @@ def choose_policy(head: Head, scores: int, wanted: str | None, form: Form = Form
     """
     if wanted in ("logits", "value"):
         return Policy(wanted)
+    # As manifests call what follows from it.
+    wanted = "label" if wanted in ("labels", "label-map") else wanted
     if form is Form.MAP and (wanted == "label" or (wanted is None and head.picks)):
         return _of_labels(scores, wanted) if head.ending is Ending.SIGMOID else Policy("label-map")
     if wanted is None and head.gives_values(form):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -214,10 +215,12 @@ class Manifest:
         """
         if self.outputs:
             return prediction.of_outputs(self.outputs)
+        if self.places is None:
+            return prediction.of_map(self.output_shape) if self.is_map else prediction
         text = self.input.text
-        if text is not None and self.places == (text.length,):
+        if text is not None and math.prod(self.places) == text.length:
             prediction = replace(prediction, tokens=text.tokens(row, self.input.named))
-        return prediction.of_map(self.places or self.output_shape) if self.is_map else prediction
+        return replace(prediction, shape=list(self.places))
 
     @property
     def rounding(self) -> str | None:

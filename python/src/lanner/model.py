@@ -21,7 +21,7 @@ from lanner.columns import StatedColumn
 from lanner.coverage import sentence_beside, sentence_on
 from lanner.divergence import Divergence, diverge
 from lanner.embeddings import beside, write_tables
-from lanner.errors import InputError, MisuseError, ModelError, native_errors
+from lanner.errors import InputError, MisuseError, ModelError, native_errors, spelled
 from lanner.estimate import Estimate, estimate
 from lanner.extras import is_installed, require
 from lanner.files import check_file, check_target, place_of, why, write_whole
@@ -36,7 +36,7 @@ from lanner.network import LOOPBACK, Network
 from lanner.option import takes
 from lanner.options import OPTIONS, CompileKeywords, CompileOptions
 from lanner.precision import PrecisionWarning, Reached
-from lanner.reference import OnnxReference, measure, reference_of
+from lanner.reference import OnnxReference, measure, outvoted, reference_of
 from lanner.stated_columns import check_stated, read_columns
 from lanner.tables import Notes, read_objects, stated_by
 from lanner.texts import TextDescription, describe_texts, texts_of
@@ -366,6 +366,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         imported = _import(model, given, options.get("output"), measured)
     if description is not None:
         description.check_shape(imported.input_shape)
+    _check_votes(imported, samples, chosen.name, imprecise=bool(options.get("allow_imprecise")))
     columns = _columns_of(imported, frame)
     document = chosen.document(
         imported.policy.output, imported.classes, imported.named, imported.outputs, columns, imported.places
@@ -660,6 +661,20 @@ def _import(model: object, samples: Arrays, output: str | None, frame: Frame) ->
             )
         return import_model(export_torch(model, {name: values[:1] for name, values in arrays.items()}), output, frame)
     return import_model(model, output, frame)
+
+
+def _check_votes(imported: ImportedModel, samples: NDArray[np.float32], name: str, *, imprecise: bool) -> None:
+    """Check that nearest neighbours elect the file's classes on the samples; warn where that may be missed."""
+    if (others := outvoted(imported, samples)) == 0:
+        return
+    what = (
+        f"{others} of {len(samples)} calibration samples get other labels than from the file, since several rows are "
+        "exactly as near as the last neighbour, and all of these vote here"
+    )
+    if not imprecise:
+        fix = spelled("remove rows that are equal but for their labels, or pass ⟦allow_imprecise⟧")
+        raise ModelError(what, where=name, fix=fix)
+    warnings.warn(f"{name}: {what}", PrecisionWarning, stacklevel=3)
 
 
 def _check_graph(imported: ImportedModel, name: str, options: str) -> None:

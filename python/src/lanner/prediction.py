@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
@@ -220,8 +219,7 @@ class Prediction:
         """The same prediction of a model whose output is a map of this shape: its logits tell no single label."""
         if self.logits is not None:
             return replace(self, label=None, class_name=None, class_names=None, shape=list(shape))
-        told = self.values if self.labels is None else self.labels
-        return self if told is None or len(told) != math.prod(shape) else replace(self, shape=list(shape))
+        return self if self.values is None else replace(self, shape=list(shape))
 
     def of_outputs(self, outputs: Sequence[NamedOutput]) -> Prediction:
         """The same prediction of a model with several outputs, whose values follow one another."""

@@ -96,6 +96,20 @@ def measure(model: ImportedModel, frame: Frame, samples: NDArray[np.float32]) ->
     return frame
 
 
+def outvoted(model: ImportedModel, samples: NDArray[np.float32]) -> int:
+    """Of how many samples the nearest neighbours elect another class than in the file, which stops among equals.
+
+    0 where the model has none, or there is no onnxruntime.
+    """
+    if model.voted is None or not is_installed("onnxruntime"):
+        return 0
+    elected = []
+    for proto in (model.voted.proto, model.proto):
+        votes = OnnxReference(replace(model, proto=proto, logits=model.voted.votes))._by_output(samples)
+        elected.append(np.concatenate(votes, axis=1).argmax(1))
+    return int((elected[0] != elected[1]).sum())
+
+
 #: Exponentials this far below the largest are less than a unit of any output: 2^-28.
 _HIDDEN = 20.0
 

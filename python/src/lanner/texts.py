@@ -177,8 +177,12 @@ class TextDescription:
         read = next((entry for entry in inputs if entry.name == self.ids), None)
         if read is not None and read.embeddings is not None:
             return None
-        ids = decode_inputs(inputs, row[np.newaxis])[self.ids] if inputs else row
-        return self._native.tokens(np.ravel(ids).astype(np.int64).tolist())
+        made = decode_inputs(inputs, row[np.newaxis]) if inputs else {self.ids: row}
+        ids = np.ravel(made[self.ids]).astype(np.int64)
+        # Where no mask says it, what fills up is known by its token.
+        holds = ids != int(self.told["pad"]) if self.mask is None else np.ravel(made[self.mask]) != 0
+        tokens = self._native.tokens(ids.tolist())
+        return [token if held else None for token, held in zip(tokens, holds, strict=True)]
 
 
 def texts_of(given: object) -> list[str] | None:

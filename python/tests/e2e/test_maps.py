@@ -19,7 +19,7 @@ import lanner as library
 from helpers.models import make_model, random_weights, save_model
 from helpers.processes import HUNG, lanner
 from lanner.agreement import agrees
-from lanner.errors import MisuseError, ModelError
+from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.gateway.outputs import outputs_of, response
 from lanner.gateway.requests import InferenceRequest
 from lanner.gateway.sessions import Answer
@@ -153,6 +153,49 @@ def test_what_no_protocol_computes_for_each_place_is_refused_with_what_to_do(out
         with pytest.raises(MisuseError, match="is a map") as caught:
             library.compile(proto, pictures(), output=output)
         assert "choose label" in str(caught.value.fix)
+
+
+def test_one_label_of_a_map_that_is_made_a_row_is_one() -> None:
+    def flattened(*ending: onnx.NodeProto) -> onnx.ModelProto:
+        proto = segmentation("Relu")
+        del proto.graph.node[-1]
+        proto.graph.node.extend(ending)
+        proto.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+        return proto
+
+    row = (helper.make_node("Flatten", ["t"], ["f"], name="row"), helper.make_node("ArgMax", ["f"], ["y"], axis=1))
+    proto, x = flattened(helper.make_node("Sigmoid", ["s"], ["t"]), *row), pictures(1, seed=9)
+    model = library.compile(proto, pictures(), mode="cheetah", output="label")
+    assert (model.manifest.output, model.manifest.places) == ("label", None)
+    assert library.run(model, x).label == of_onnx(proto, x).ravel()[0]
+    # The largest share of its place is not the largest score of all places.
+    with pytest.raises(UnsupportedOpError, match="the largest of all places"):
+        library.compile(flattened(helper.make_node("Softmax", ["s"], ["t"], axis=1), *row), pictures(), output="label")
+
+
+def test_outputs_that_pick_along_different_axes_are_not_one() -> None:
+    proto = segmentation("ArgMax", axis=1)
+    proto.graph.node.append(helper.make_node("ArgMax", ["s"], ["z"], name="rows", axis=2))
+    proto.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.INT64, None))
+    with pytest.raises(UnsupportedOpError, match="another one than that of the file's other output"):
+        library.compile(proto, pictures(), output="label")
+    named = library.compile(proto, pictures(), mode="cheetah", output="label", output_name="z")
+    assert named.manifest.places == (CLASSES, SIDE)
+
+
+def test_whole_numbers_of_the_network_are_values_and_have_no_label() -> None:
+    proto = segmentation("ArgMin", axis=1)
+    proto.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    assert library.compile(proto, pictures(), mode="cheetah", allow_imprecise=True).manifest.output == "value"
+    with pytest.raises(MisuseError, match="whole numbers or truth values"):
+        library.compile(proto, pictures(), output="label")
+
+
+def test_labels_of_signs_have_no_shape_of_places() -> None:
+    proto = segmentation("Sigmoid")
+    model = library.compile(proto, pictures(), mode="cheetah", output="label")
+    prediction = library.run(model, pictures(1, seed=9))
+    assert (model.manifest.output, prediction.shape) == ("labels", None)
 
 
 def test_a_mode_that_tells_no_label_of_places_says_so() -> None:

@@ -27,7 +27,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 import lanner
 from helpers.times import marked
-from lanner.errors import LannerError, MisuseError, UnsupportedOpError
+from lanner.errors import LannerError, MisuseError, ModelError, UnsupportedOpError
 
 Rows = NDArray[np.float32]
 Data = tuple[Rows, NDArray[Any]]
@@ -275,3 +275,36 @@ def test_every_row_as_near_as_the_last_neighbour_votes() -> None:
     compiled = lanner.compile(model, rows, mode="cheetah")
     assert lanner.run(compiled, np.array([2.0], np.float32)).label == 1
     assert lanner.run(compiled, np.array([0.25], np.float32)).label == 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "sentence"),
+    [
+        (KNeighborsClassifier(3, weights="distance"), "weighs votes by distance"),
+        (
+            KNeighborsClassifier(3, metric_params={"w": np.array([1.0, 2.0, 1.0, 1.0])}),
+            "measures distances by minkowski",
+        ),
+        (KNeighborsClassifier(3, p=1), "measures distances by minkowski, p=1"),
+        (KNeighborsClassifier(3, metric="cosine"), "measures distances by cosine"),
+        (KNeighborsClassifier(100), "asks all 100 rows"),
+        (make_pipeline(StandardScaler(), KNeighborsRegressor(3)), "is computed by no protocol"),
+    ],
+)
+def test_fitted_neighbours_that_are_not_counted_are_refused_by_what_they_differ_in(
+    estimator: Any,  # noqa: ANN401 - of several classes
+    sentence: str,
+) -> None:
+    rows, kinds = flowers()
+    with pytest.raises(UnsupportedOpError, match=sentence):
+        lanner.compile(estimator.fit(rows[:100], kinds[:100]), rows[:100])
+
+
+def test_votes_of_equal_rows_that_change_labels_of_samples_are_refused() -> None:
+    # Each row is there twice, with another label: the file takes the first of both.
+    rows = np.arange(12, dtype=np.float32).reshape(6, 2)
+    nearest = KNeighborsClassifier(1).fit(np.concatenate([rows, rows]), [1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1])
+    with pytest.raises(ModelError, match="calibration samples get other labels"):
+        lanner.compile(nearest, rows)
+    with pytest.warns(lanner.PrecisionWarning, match="all of these vote here"):
+        lanner.compile(nearest, rows, mode="cheetah", allow_imprecise=True)

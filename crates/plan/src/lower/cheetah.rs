@@ -27,7 +27,10 @@ pub(super) fn check_rounding(policy: Policy, mode: Mode) -> Result<(), PlanError
     let reason = format!(
         "it shows how values were rounded; with {name} rounding a client that repeats a query can compute weights from that"
     );
-    let fix = "compile with exact rounding, or with output label";
+    let fix = match policy {
+        Policy::LabelMap { .. } => "compile with exact rounding",
+        _ => "compile with exact rounding, or with output label",
+    };
     Err(PlanError::Policy { policy: policy.name(), reason, fix: fix.to_owned() })
 }
 

@@ -10,7 +10,7 @@ use super::saturation::UpperBound;
 use super::{OUTPUT, convolution, ring, unsupported, unsupported_input, windows};
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
-use crate::limits::{Limits, Totals, check_memory};
+use crate::limits::{Limits, Totals, check_memory, has_no_checked_circuit};
 use crate::{BuiltPlan, Choices, Item, Mode, Plan, PlanError, Step};
 
 /// The set of all ciphertexts: masks of 128 checks have room there.
@@ -37,11 +37,7 @@ pub(super) fn plan(
         Policy::TopK { k } => Told::TopK(k as usize),
         Policy::Logits | Policy::Value => Told::Scores,
         Policy::Probability { .. } | Policy::LabelMap { .. } => {
-            return Err(PlanError::Policy {
-                policy: policy.name(),
-                reason: "mode hardened cannot compute it".to_owned(),
-                fix: "choose label, top-k or logits, or a mode that does not check its clients".to_owned(),
-            });
+            return Err(has_no_checked_circuit(policy));
         }
     };
     let input = network.input();

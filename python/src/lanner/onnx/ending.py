@@ -368,7 +368,18 @@ def check_ending(node: Node, logits: Wire, wanted: str | None = None) -> None:
 def labels_places(end: End) -> bool:
     """Whether an end picks a label at each place of a map as a policy does: of equal scores the first."""
     picks = [Node(node, []) for node in end.operators if _is_of(node, ("ArgMax",))]
-    return bool(picks) and not end.between and not any(node.attr("select_last_index", 0) for node in picks)
+    return bool(picks) and not flattens(end) and not any(node.attr("select_last_index", 0) for node in picks)
+
+
+def end_is_whole(proto: onnx.ModelProto, end: End) -> bool:
+    """Whether the network itself computes an output of whole numbers or truth values, of which nothing is picked."""
+    kinds = {entry.name: entry.type.tensor_type.elem_type for entry in proto.graph.output}
+    return not end.operators and not end.head.picks and kinds.get(end.scores) in _INTEGERS
+
+
+def flattens(end: End) -> bool:
+    """Whether an end makes one row of its scores before it picks of them."""
+    return any(between.node.op_type not in ("Identity", "Cast", "Concat") for between in end.between)
 
 
 def class_axis(end: End, shape: Sequence[int], classes: int) -> int:
@@ -398,6 +409,18 @@ def class_axis(end: End, shape: Sequence[int], classes: int) -> int:
     if not found and [shape[axis] for axis in sides].count(classes) == 1:
         found = [axis for axis in sides if shape[axis] == classes]
     return found[-1] if found else sides[-1 if len(sides) == 2 else 0]
+
+
+def check_flattened(end: End, logits: Wire) -> None:
+    """Check that the largest element of all places of a map, if one row of it is picked from, is the largest score.
+
+    Raises:
+        UnsupportedOpError: If a softmax of each place stands between.
+    """
+    for proto in end.operators:
+        if is_map(logits.shape) and flattens(end) and _is_of(proto, ("Softmax", "LogSoftmax")):
+            what = "makes shares of each place, of which the largest of all places is picked"
+            raise Node(proto, []).unsupported("axis", what, "choose output value, or logits")
 
 
 def check_end(end: End, logits: Wire, values: Mapping[str, object]) -> None:

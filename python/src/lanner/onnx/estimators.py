@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from lanner.errors import MisuseError, ModelError
+from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.extras import is_installed
 from lanner.onnx.converters import register_converters
 from lanner.tables import is_frame
@@ -141,7 +141,38 @@ def _of_sklearn(model: Any, rows: NDArray[np.float32]) -> onnx.ModelProto:  # no
     return _by_skl2onnx(model, X=rows[:1])
 
 
+def _check_neighbours(model: Any) -> None:  # noqa: ANN401 - untyped
+    """Refuse votes of neighbours that are not counted, by what they differ in: converters leave it out, or hide it.
+
+    Raises:
+        UnsupportedOpError: Naming the estimator and its parameter.
+    """
+    for _, step in getattr(model, "steps", [("", model)]):
+        name = type(step).__name__
+        if not name.startswith(("KNeighbors", "RadiusNeighbors")):
+            continue
+        wrong: str | None = None
+        if name != "KNeighborsClassifier":
+            wrong = "is computed by no protocol here"
+        elif step.weights != "uniform":
+            wrong = f"weighs votes by {step.weights}"
+        elif (
+            getattr(step, "effective_metric_", "euclidean") != "euclidean"
+            or (step.metric_params or {}).get("w") is not None
+        ):
+            wrong = f"measures distances by {step.metric}, p={step.p} and metric_params={step.metric_params}"
+        elif step.n_neighbors >= getattr(step, "n_samples_fit_", step.n_neighbors + 1):
+            wrong = f"asks all {step.n_neighbors} rows"
+        if wrong is not None:
+            raise UnsupportedOpError(
+                f"{name} {wrong}",
+                where=name,
+                fix="fit KNeighborsClassifier with uniform weights, Euclidean distances and fewer neighbours than rows",
+            )
+
+
 def _by_skl2onnx(model: Any, **samples: Any) -> onnx.ModelProto:  # noqa: ANN401 - untyped
+    _check_neighbours(model)
     skl2onnx = import_module("skl2onnx")
     register_converters()
     for package, kind, module, convert in _STEPS:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from lanner.errors import MisuseError, ModelError, Refusal, UnsupportedOpError, spelled
-from lanner.heads import Form, Head, Policy, choose_policy
+from lanner.heads import Form, Head, Policy, choose_policy, is_map
 from lanner.named import TYPES, NamedInput, NamedOutput
 from lanner.onnx.affine import Affine
 from lanner.onnx.batch import free_batch, samples_first
@@ -27,7 +27,19 @@ from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
 from lanner.onnx.classical.rewrite import rewrite_estimators
 from lanner.onnx.comparison import ORDERS, is_computed
-from lanner.onnx.ending import End, check_end, check_ending, class_axis, find_end, labels_places
+from lanner.onnx.ending import (
+    ENDINGS,
+    End,
+    check_end,
+    check_ending,
+    check_flattened,
+    class_axis,
+    end_is_whole,
+    find_end,
+    find_root,
+    flattens,
+    labels_places,
+)
 from lanner.onnx.entries import Entry, check_columns, free_inputs, is_plain, place, read_entry
 from lanner.onnx.folding import fold
 from lanner.onnx.frame import Frame
@@ -64,6 +76,19 @@ _GIVE_PLACES = frozenset(("ArgMax", "ArgMin", "TopK"))
 
 
 @dataclass(frozen=True, slots=True)
+class Voted:
+    """Votes of nearest neighbours, of which the network counts those that tie with the last one, too.
+
+    Attributes:
+        proto: The model as the file has it.
+        votes: The tensors of the votes, class by class, in either model.
+    """
+
+    proto: onnx.ModelProto
+    votes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedModel:
     """An ONNX model, lowered.
 
@@ -80,6 +105,7 @@ class ImportedModel:
         classes: The names that the file gives its classes, if any.
         operators: How often each ONNX operator is on the way from the input to the output.
         proto: The ONNX model itself.
+        voted: Its votes of nearest neighbours, if it counts some.
     """
 
     name: str
@@ -94,6 +120,7 @@ class ImportedModel:
     classes: tuple[str, ...] | None
     operators: Counter[str]
     proto: onnx.ModelProto
+    voted: Voted | None = None
 
     @property
     def named(self) -> tuple[NamedInput, ...]:
@@ -180,7 +207,9 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     split_trees(proto)
     split_classifiers(proto)
     graph = proto.graph
-    refusals.attempt(lambda: rewrite_estimators(proto, wanted, frame.outputs))
+    before = _copied(proto) if any(node.op_type == "TopK" for node in graph.node) else None
+    votes = refusals.attempt(lambda: rewrite_estimators(proto, wanted, frame.outputs)) or ()
+    voted = None if before is None or not votes else Voted(before, tuple(votes))
     refusals.attempt(lambda: join_trees(proto, frame.outputs))
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     ends = refusals.attempt(lambda: find_ends(graph, constants, wanted, frame.outputs)) or []
@@ -217,7 +246,14 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     model = None
     if entries and ends and not refusals:
         model = refusals.attempt(partial(_finish, walk, entries, ends, wanted, frame))
+    model = model if model is None else replace(model, voted=voted)
     return Survey(walk.steps, refusals.reasons, model, refusals.error())
+
+
+def _copied(proto: onnx.ModelProto) -> onnx.ModelProto:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    return copy
 
 
 def _with_words(graph: onnx.GraphProto, frame: Frame) -> Frame:
@@ -253,11 +289,17 @@ def _finish(
     head = ends[0].head
     if len(ends) == 1:
         wire = wires[0]
-        policy = choose_policy(head, wire.size, wanted, Form.of(wire.shape, walk.builder.input.shape))
+        shape = (wire.size,) if flattens(ends[0]) else wire.shape
+        if end_is_whole(walk.proto, ends[0]):
+            wanted = _of_whole(wanted, ends[0])
+        policy = choose_policy(head, wire.size, wanted, Form.of(shape, walk.builder.input.shape))
+        if policy.output not in ("logits", "value"):
+            check_flattened(ends[0], wire)
         if policy.two_classes:
             wire = walk.builder.zero_before(wire)
         if policy.output == "label-map":
             axis = class_axis(ends[0], wire.shape, frame.classes or len(head.classes or ()))
+            _check_axes(ends[0], wire.shape, axis)
             policy = replace(policy, class_axis=axis, notes=(_LABELS_OF.format(axis, wire.shape),))
             others = (each for each in range(len(wire.shape)) if each != axis)
             walk.builder.enter("classes last")
@@ -280,6 +322,35 @@ def _finish(
         operators=walk.operators,
         proto=walk.proto,
     )
+
+
+def _of_whole(wanted: str | None, end: End) -> str:
+    """The policy of whole numbers or truth values that the network computes: what they are.
+
+    Raises:
+        MisuseError: If another one is wanted.
+    """
+    if wanted in (None, "value", "logits"):
+        return wanted or "value"
+    raise MisuseError(
+        f"output {wanted} is picked from scores, and tensor {end.scores} has whole numbers or truth values",
+        where=f"output {wanted}",
+        fix="choose value, which is what the network gives",
+    )
+
+
+def _check_axes(end: End, shape: Sequence[int], axis: int) -> None:
+    """Check that other outputs of the same scores have their classes along the same axis.
+
+    Raises:
+        UnsupportedOpError: If one has not.
+    """
+    for other in end.beside:
+        picks = [node for node in other.operators if node.op_type in ENDINGS]
+        if picks and class_axis(other, shape, 0) != axis:
+            raise Node(picks[-1], []).unsupported(
+                "axis", "is another one than that of the file's other output", "name one output with --output-name"
+            )
 
 
 #: What the owner is told of a label at each place.
@@ -312,7 +383,10 @@ def _shows_values(proto: onnx.ModelProto, entries: Sequence[Entry], end: End) ->
     form = Form.of(scores[1:], given)
     if end.head.picks:
         return form is Form.MAP and not labels_places(end)
-    return end.head.gives_values(form)
+    # Old files flatten a map for its softmax, and give it its shape again.
+    returns = end.operators[-1].op_type == "Reshape"
+    told = shapes.get(find_root(proto.graph, end.scores, {}), ()) if returns else ()
+    return end.head.gives_values(Form.MAP if is_map(told[1:]) else form)
 
 
 def _float_outputs(graph: onnx.GraphProto) -> list[str]:
@@ -379,7 +453,8 @@ class _Walk:
             raise UnsupportedOpError("the scores are quantised integers", where=name, fix=fix)
         if any(value.merged) and not value.is_column:
             what = f"the scores are of shape {value.batch_shape}, and samples must come first"
-            raise UnsupportedOpError(what, where=name, fix="let a Transpose of the samples to the front end the model")
+            fix = "end the model in a Reshape or Transpose that gives samples an axis of their own, the first"
+            raise UnsupportedOpError(what, where=name, fix=fix)
         # Where the batch is says nothing of one sample.
         return value.plain()
 

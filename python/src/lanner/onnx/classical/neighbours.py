@@ -19,10 +19,15 @@ from lanner.onnx.classical.edit import ML, Edit, attributes, axes_of, is_of
 from lanner.onnx.opaque import InferredShapes
 
 
-def count_neighbours(edit: Edit) -> None:
-    """Count votes by comparing every row's distance with that of the last neighbour."""
+def count_neighbours(edit: Edit) -> Sequence[str]:
+    """Count votes by comparing every row's distance with that of the last neighbour.
+
+    Returns:
+        The tensors of the votes, class by class, which have these names in the file, too.
+    """
     if not any(is_of(node, ("TopK",)) for node in edit.proto.graph.node):
-        return
+        return ()
+    votes: list[str] = []
     shapes = InferredShapes(edit.proto).shapes
     voters: dict[str, str] = {}
 
@@ -37,9 +42,11 @@ def count_neighbours(edit: Edit) -> None:
         # Sums, unlike layers, keep whole numbers whole, so that classes tie where they should.
         rows, own = edit.hold(np.flatnonzero(members), f"{node.output[0]}_members"), edit.fresh(f"{node.output[0]}_own")
         gathered = helper.make_node("Gather", [voters[nearest.output[1]], rows], [own], name=own, axis=1)
+        votes.append(node.output[0])
         return [*made, gathered, edit.sum_along(own, node.output[0], 1, keepdims=1)]
 
     edit.each(counted)
+    return votes
 
 
 def _votes(edit: Edit, node: onnx.NodeProto) -> tuple[onnx.NodeProto, NDArray[np.bool_]] | None:
@@ -72,12 +79,12 @@ def _voters(
     if not attributes(nearest).get("largest", 1):
         near = scores.negated(near)
     name = nearest.name or nearest.output[1]
-    names = (edit.fresh(f"{name}_{each}") for each in ("kept", "ends", "both", "twice", "reached", "votes"))
-    kept, ends, both, twice, reached, votes = names
+    names = (edit.fresh(f"{name}_{each}") for each in ("kept", "whose", "ends", "both", "twice", "reached", "votes"))
+    kept, whose, ends, both, twice, reached, votes = names
     more = edit.hold(np.array([count + 1], np.int64), f"{name}_more")
     places = edit.hold(np.array([count - 1, count], np.int64), f"{name}_places")
     made = [
-        helper.make_node("TopK", [near, more], [kept, ""], name=kept, axis=1),
+        helper.make_node("TopK", [near, more], [kept, whose], name=kept, axis=1),
         helper.make_node("Gather", [kept, places], [ends], name=ends, axis=1),
         edit.sum_along(ends, both, 1, keepdims=1),
         helper.make_node("Add", [near, near], [twice], name=twice),

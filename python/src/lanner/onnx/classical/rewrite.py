@@ -18,7 +18,7 @@ from lanner.onnx.classical.products import join_products
 from lanner.onnx.classical.support import split_machines
 
 
-def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named: Sequence[str] = ()) -> None:
+def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named: Sequence[str] = ()) -> Sequence[str]:
     """Change what converters of estimators write in parts, or in one operator that holds several, in place.
 
     Every result is what it was, but for float32's rounding, and what is said of a label for the scores that it is
@@ -30,11 +30,14 @@ def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named:
         wanted: The output policy that its owner chose, if any.
         named: The outputs that the owner names.
 
+    Returns:
+        The tensors of neighbours' votes, class by class: of these alone samples may say that they changed.
+
     Raises:
         UnsupportedOpError: If distances are asked for as they are.
     """
     if not _has_estimators(proto):
-        return
+        return ()
     edit = Edit(proto)
     roots = _roots_of_distances(edit, named) if wanted == "value" else []
     split_machines(edit)
@@ -42,7 +45,7 @@ def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named:
     expand_loops(edit)
     join_products(edit)
     simplify_distances(edit)
-    count_neighbours(edit)
+    votes = count_neighbours(edit)
     join_probabilities(edit)
     if wanted == "value":
         join_shares(edit)
@@ -50,6 +53,7 @@ def rewrite_estimators(proto: onnx.ModelProto, wanted: str | None = None, named:
     if roots:
         what = "gives distances to centres, whose roots are not precise for rows nearer to a centre than all samples"
         raise UnsupportedOpError(f"output value {what}", where=f"output {roots[0]}", fix="choose output label")
+    return votes
 
 
 def _has_estimators(proto: onnx.ModelProto) -> bool:
