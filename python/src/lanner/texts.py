@@ -277,6 +277,15 @@ def _made(inputs: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def tokens_among(inputs: Sequence[str]) -> str | None:
+    """The input for tokens by its name, where texts may make all of a model's inputs; else None."""
+    try:
+        name = _made(inputs)["ids"]
+    except MisuseError:
+        return None
+    return name if name.lower().endswith(_ROLES["ids"]) else None
+
+
 #: What the names of inputs end with, by what they are.
 _ROLES = {
     "types": ("token_type_ids", "segment_ids", "type_ids"),

@@ -32,8 +32,8 @@ def test_python(story: Story) -> None:
 
 def test_chest_x_ray(story: Story) -> None:
     (_, owner), (_, predict), (_, shown) = texts("A chest X-ray")
-    compiling, serve = owner.strip().splitlines()
-    story.paste(compiling)
+    *compiling, serve = owner.strip().splitlines()
+    story.paste("\n".join(compiling))
     with story.server(serve):
         printed = story.paste(predict)
     # The header and the result; times and the last byte differ from run to run.

@@ -463,6 +463,43 @@ def test_places_that_name_the_first_sample_for_all_are_refused() -> None:
         lanner.compile(model, samples(model), mode="cheetah", output="logits")
 
 
+def pairs_of_samples(first: str, row: Nodes, of: str) -> onnx.ModelProto:
+    """Rows picked from all samples' by number, as torch.onnx's first exporter writes ``a[samples, order]``."""
+    nodes = [
+        made("Shape", ["a"], "size", start=0, end=1),
+        made("Squeeze", ["size"], "count"),
+        made("Range", ["zero", "count", "one"], "numbers"),
+        made("Mul", ["numbers", "zero"], "first"),
+        made("Reshape", [first, "column"], "samples"),
+        made("Shape", ["a"], "rows", start=1, end=2),
+        made("Mul", ["samples", "rows"], "before"),
+        made("Add", ["before", "order"], "places"),
+        made("Flatten", ["a"], "flat", axis=2),
+        made("Gather", ["flat", "places"], "picked", axis=0),
+        *row,
+        made("Shape", ["places"], "of_places"),
+        made("Concat", ["of_places", "width"], "shape", axis=0),
+        made("Reshape", [of, "shape"], "t"),
+    ]
+    order = np.array([[2, 0, 5, 1, 4, 3, 0]])
+    whole = np.array([-1])
+    return around(nodes, zero=0, one=1, column=np.array([-1, 1]), order=order, width=np.array([WIDTH]), whole=whole)
+
+
+IN_A_ROW = made("Reshape", ["picked", "whole"], "row")
+
+
+@pytest.mark.parametrize(("row", "of"), [([], "picked"), ([IN_A_ROW], "row")], ids=["as-they-are", "in-a-row"])
+def test_places_in_all_samples_together_are_gathered(row: Nodes, of: str) -> None:
+    compiled(pairs_of_samples("numbers", row, of))
+
+
+def test_places_in_all_samples_together_that_name_the_first_for_all_are_refused() -> None:
+    model = pairs_of_samples("first", [], "picked")
+    with pytest.raises(lanner.ModelError, match="input 1 of Gather depends on the size of the batch"):
+        lanner.compile(model, samples(model), mode="cheetah", output="logits")
+
+
 def test_onnxruntime_computes_constants_that_the_reference_cannot() -> None:
     """NumPy chooses among 64 arrays at most."""
     table = np.random.default_rng(2).standard_normal((100, WIDTH)).astype(np.float32)

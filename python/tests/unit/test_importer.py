@@ -305,6 +305,25 @@ def test_document_is_of_the_agreed_form() -> None:
     assert graph.output_shape == (4,)
 
 
+def test_output_named_like_a_tensor_inside_is_told_by_name(tmp_path: Path) -> None:
+    # As torch.onnx writes a module whose operator has the name that its caller chose for the output.
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Neg", ["y"], ["y"])]
+    path = save_model(tmp_path / "net.onnx", make_model(nodes, IMAGE, {}))
+    with pytest.raises(ModelError, match=r"net\.onnx: two nodes have an output of the name 'y'.*output_names"):
+        import_model(path)
+
+
+@pytest.mark.parametrize("operator", ["Dropout", "BatchNormalization"])
+def test_training_is_refused_with_the_way_out(operator: str) -> None:
+    if operator == "Dropout":
+        model = single("Dropout", "", "yes", weights={"yes": np.array(True)})
+    else:
+        ones = {name: np.ones(3, np.float32) for name in ("scale", "bias", "mean", "var")}
+        model = single("BatchNormalization", *ones, weights=ones, training_mode=1)
+    with pytest.raises(UnsupportedOpError, match=rf"training_mode of {operator} is .*model\.eval\(\)"):
+        import_model(model)
+
+
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x08\x12", b"\xff" * 64])
 def test_damaged_file_is_a_model_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "net.onnx"

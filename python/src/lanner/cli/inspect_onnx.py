@@ -17,6 +17,7 @@ from lanner.errors import ModelError, Refusal, native_errors
 from lanner.extras import require
 from lanner.named import NamedInput
 from lanner.options import CompileOptions
+from lanner.texts import tokens_among
 from lanner.wording import counted
 
 if TYPE_CHECKING:
@@ -75,8 +76,13 @@ def _next_command(options: Namespace, model: ImportedModel | None) -> str:
         samples = "typical.npz"
     elif named and named[0].columns is not None:
         samples = "typical.csv"
+    length = _tokens_of_a_text(named)
+    if length is not None:
+        samples = "typical.txt"
     words = ["lanner", "compile", str(options.model), "-o", str(options.model.with_suffix(".lanner").name)]
     words += ["--calibration", samples]
+    if length is not None:
+        words += ["--text", f"tokenizer.json,length={length}"]
     if words_in(options.model) is not None:
         words.append("--public-preprocessing")
     for name in ACCEPTING:
@@ -84,6 +90,14 @@ def _next_command(options: Namespace, model: ImportedModel | None) -> str:
         for value in given if isinstance(given, list) else [] if given is None else [given]:
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [_spelled(value)])]
     return shlex.join(words)
+
+
+def _tokens_of_a_text(named: Sequence[NamedInput]) -> int | None:
+    """How many tokens a model reads that looks like one of texts: its inputs are whole numbers, and named like that."""
+    tokens = tokens_among([each.name for each in named])
+    shape = next((each.shape for each in named if each.name == tokens), ())
+    whole = all(each.embeddings is not None or each.datatype != "FP32" for each in named)
+    return shape[0] if whole and len(shape) == 1 else None
 
 
 def _spelled(value: object) -> str:

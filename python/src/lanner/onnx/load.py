@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -151,11 +152,23 @@ def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
                 checker.check_model(proto)
         return inliner.inline_local_functions(proto) if proto.functions else proto
     except (checker.ValidationError, RuntimeError, ValueError) as error:
+        if (name := _made_twice(proto.graph)) is not None:
+            raise ModelError(
+                f"two nodes have an output of the name {name!r}",
+                where=where,
+                fix="export it with other names of outputs, which no tensor inside has (torch.onnx: `output_names`)",
+            ) from None
         raise ModelError(
             f"this is not a valid ONNX model ({_sentence(error)})",
             where=where,
             fix="export the model again",
         ) from None
+
+
+def _made_twice(graph: onnx.GraphProto) -> str | None:
+    """A name that two nodes give a tensor, as an output that is named like one inside."""
+    counts = Counter(name for node in graph.node for name in node.output if name)
+    return next((name for name, count in counts.items() if count > 1), None)
 
 
 @contextmanager

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+#: What to do about an operator that behaves as in training.
+FOR_PREDICTION = "export the model as it predicts; in PyTorch, call model.eval() before the export"
+
+
 class NotFiniteError(ModelError):
     """Weights that a node computes with are NaN or infinite.
 
@@ -137,15 +141,15 @@ class Node:
         refusal = Refusal(what, self.where, self.name, self.qualified_operator, attribute, fix)
         return UnsupportedOpError(what, where=self.where, fix=fix, nodes=[refusal])
 
-    def require(self, attribute: str, default: object) -> None:
-        """Check that an attribute has its default value.
+    def require(self, attribute: str, default: object, fix: str = "") -> None:
+        """Check that an attribute has its default value; `fix` says how it gets it.
 
         Raises:
             UnsupportedOpError: If it has not.
         """
         value = self.attr(attribute, default)
         if value != default:
-            raise self.unsupported(attribute, f"is {value}; only {default} is supported")
+            raise self.unsupported(attribute, f"is {value}; only {default} is supported", fix)
 
     def single_output(self) -> None:
         """Check that only the first output is used.

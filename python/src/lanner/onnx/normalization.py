@@ -14,7 +14,7 @@ from lanner.onnx.activation import absolute
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.lines import Lines
 from lanner.onnx.movement import sample_axis
-from lanner.onnx.node import Node
+from lanner.onnx.node import FOR_PREDICTION, Node
 from lanner.onnx.operands import broadcasts
 from lanner.onnx.powers import never_negative, power
 from lanner.onnx.registry import lowers
@@ -32,7 +32,7 @@ def lower_batch_normalization(node: Node, graph: GraphBuilder) -> Wire:
     Raises:
         UnsupportedOpError: If it is in training mode, a statistic is not constant, or samples do not come first.
     """
-    node.require("training_mode", 0)
+    node.require("training_mode", 0, FOR_PREDICTION)
     node.single_output()
     x = node.wire(0)
     rows = sum(x.merged)

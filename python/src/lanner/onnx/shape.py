@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lanner.onnx.batch_size import OTHER
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
-from lanner.onnx.node import Node
+from lanner.onnx.node import FOR_PREDICTION, Node
 from lanner.onnx.number_types import FLOATS
 from lanner.onnx.registry import lowers
 from lanner.onnx.whole import is_whole, is_wide
@@ -31,7 +31,7 @@ def lower_identity(node: Node, graph: GraphBuilder) -> Wire:
     if node.operator == "Dropout":
         training = node.constant(2)
         if training is not None and bool(np.asarray(training).any()):
-            raise node.unsupported("training_mode", "is set")
+            raise node.unsupported("training_mode", "is set", FOR_PREDICTION)
     return node.wire(0)
 
 
@@ -79,7 +79,11 @@ def lower_reshape(node: Node, graph: GraphBuilder) -> Wire:
     other = for_two.get(node.proto.input[1], target)
     two = _resolved(node, other, x.with_batch(OTHER))
     computed = other is not target and math.prod(two) == OTHER * x.size
-    place = _place_of_batch(x, wanted, _doubled(wanted, two), computed=computed)
+    grown = _doubled(wanted, two)
+    if node.for_two is None and x.axis < len(wanted) and wanted[x.axis] == BATCH and _parts(x, wanted, x.axis):
+        # In a file for one sample a -1 is what is left, as one head is, and no batch.
+        grown = x.axis
+    place = _place_of_batch(x, wanted, grown, computed=computed)
     if place is None and node.for_two is None:
         place = _supposed_place(x, wanted)
     return _view(node, graph, wanted, "shape", place)
