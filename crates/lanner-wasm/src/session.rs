@@ -1,15 +1,16 @@
 //! What a page asks of the client, whatever carries its bytes.
 
 use lanner::{Client, Encoder, Error, ErrorKind, Line, Manifest, SetUpWatch, Wanted, Watch};
-use lanner_net::{Address, ClientTls, Trust};
-use serde::Deserialize;
+use lanner_net::{Address, ClientTls, Identity, Trust};
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
+use zeroize::Zeroizing;
 
 /// An answer in JSON.
 pub type Answer = lanner::Result<String>;
 
-/// To which server, whom to trust, and which model is wanted.
-#[derive(Debug, Deserialize)]
+/// To which server, whom to trust, who this client is, and which model is wanted.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// The server's host, for TLS.
@@ -17,6 +18,12 @@ pub struct Link {
     /// The fingerprint of the server's certificate.
     #[serde(default)]
     pub pin: Option<String>,
+    /// The client's own certificate in PEM, for servers that ask for one.
+    #[serde(default)]
+    pub certificate: Option<String>,
+    /// Its key in PEM.
+    #[serde(default, deserialize_with = "secret")]
+    pub key: Option<Zeroizing<String>>,
     /// No TLS inside the connection: both sides must say so.
     #[serde(default)]
     pub insecure_plaintext: bool,
@@ -43,15 +50,25 @@ impl Link {
         Ok(self.host.parse()?)
     }
 
-    /// Whom TLS trusts; none where there is no TLS.
+    /// Whom TLS trusts, and what it shows of this client; none where there is no TLS.
     ///
     /// # Errors
-    /// [`ErrorKind::Misuse`] if nothing says whom to trust, or two things do.
+    /// [`ErrorKind::Misuse`] if nothing says whom to trust, or two things do; [`ErrorKind::Transport`] if the certificate and its key cannot be used.
     pub fn tls(&self) -> lanner::Result<Option<ClientTls>> {
+        let identity = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Some(Identity::from_pem(certificate, key)?),
+            (None, None) => None,
+            _ => {
+                let error = Error::new(ErrorKind::Misuse, "a certificate and its key belong together");
+                return Err(error.fix("give both"));
+            }
+        };
         match (&self.pin, self.insecure_plaintext) {
-            (Some(pin), false) => Ok(Some(ClientTls::new(&Trust::Pin(pin.parse()?), None)?)),
-            (None, true) => Ok(None),
-            (Some(_), true) => Err(Error::new(ErrorKind::Misuse, "a pin means nothing without TLS")),
+            (Some(pin), false) => Ok(Some(ClientTls::new(&Trust::Pin(pin.parse()?), identity)?)),
+            (None, true) if identity.is_none() => Ok(None),
+            (_, true) => {
+                Err(Error::new(ErrorKind::Misuse, "a pin and a certificate mean nothing without TLS"))
+            }
             (None, false) => Err(Error::new(ErrorKind::Misuse, "nothing says which server to trust")
                 .fix("give the fingerprint that the server printed, as pin")),
         }
@@ -125,7 +142,7 @@ impl Session {
             return Err(Error::new(ErrorKind::Input, "these are no 32-bit floats"));
         }
         let sample: Vec<f32> = values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let sample = zeroize::Zeroizing::new(sample);
+        let sample = Zeroizing::new(sample);
         let (predicted, longest) = self.exchange(|client| {
             let predicted = client.predict(&sample)?;
             Ok((predicted, client.longest_sent().clone()))
@@ -175,6 +192,11 @@ impl Session {
     }
 }
 
+/// A text that is erased when it is dropped.
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Zeroizing<String>>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(Zeroizing::new))
+}
+
 /// What a page needs to know of a model. Its network and plan were checked, and are no page's concern.
 fn described(manifest: &Manifest) -> Answer {
     let text = manifest.text.as_ref();
@@ -197,9 +219,35 @@ fn described(manifest: &Manifest) -> Answer {
 /// An error as the caller gets it.
 #[must_use]
 pub fn written(error: &Error) -> String {
-    json!({ "kind": error.kind.name(), "message": error.to_string() }).to_string()
+    let told = Error::new(error.kind, spelled(&error.what)).at(error.place.clone()).fix(spelled(&error.fix));
+    json!({ "kind": error.kind.name(), "message": told.to_string() }).to_string()
 }
 
 fn to_text(document: &serde_json::Value) -> Answer {
     serde_json::to_string(document).map_err(|error| Error::new(ErrorKind::Model, error.to_string()))
+}
+
+/// A sentence that names options as the scripts of this client do: `maxMemory` for `max_memory`.
+fn spelled(sentence: &str) -> String {
+    let mut parts = sentence.split('⟦');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (option, rest) = part.split_once('⟧').unwrap_or((part, ""));
+        let (name, value) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let mut words = name.split('_');
+        text.push('`');
+        text.push_str(match words.next().unwrap_or_default() {
+            "cert" => "certificate",
+            word => word,
+        });
+        for word in words {
+            let mut letters = word.chars();
+            text.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+            text.push_str(letters.as_str());
+        }
+        text.extend(value.map(|value| format!(": {value}")));
+        text.extend(["`", rest]);
+    }
+    text
 }

@@ -332,13 +332,20 @@ const TOGETHER_SECONDS: f64 = 10.0;
 /// A day, in seconds.
 const LONGEST_TIMEOUT: f64 = 86_400.0;
 
+/// How the remedy begins of what goes beyond a limit of this machine.
+const SMALLER: &str = "use a smaller network";
+
 fn read_manifest(bytes: &[u8], commitment: &[u8; 32], limits: LimitOptions) -> Result<Manifest> {
     let malformed = |what: String| {
         Error::new(ErrorKind::Peer, format!("the server's public half of the model is not usable: {what}"))
             .fix("use the same release on both sides")
     };
     let text = std::str::from_utf8(bytes).map_err(|error| malformed(error.to_string()))?;
-    let manifest = Manifest::within(text, limits).map_err(|error| malformed(error.what))?;
+    let manifest = Manifest::within(text, limits).map_err(|error| {
+        let is_too_large = error.fix.starts_with(SMALLER);
+        let told = malformed(error.what);
+        if is_too_large { told.fix(error.fix) } else { told }
+    })?;
     if manifest.commitment_bytes().map_err(|error| malformed(error.what))? != *commitment {
         return Err(malformed("its commitment is not the one announced".to_owned()));
     }

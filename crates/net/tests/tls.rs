@@ -179,6 +179,36 @@ fn a_key_of_another_certificate_is_refused_at_once() {
 }
 
 #[test]
+fn texts_in_pem_are_an_identity_and_no_error_repeats_the_key() {
+    let [[certificate, key], [_, other]] = [Authority::new(), Authority::new()].map(|authority| {
+        authority.issue("host");
+        ["crt", "key"].map(|what| {
+            std::fs::read_to_string(authority.file().with_file_name(format!("host.{what}"))).unwrap()
+        })
+    });
+    assert!(Identity::from_pem(&certificate, &key).is_ok());
+    let locked = key.replace("PRIVATE", "ENCRYPTED PRIVATE");
+    let secret = key.lines().nth(1).unwrap();
+    for (certificate, key, said) in [
+        (certificate.as_str(), other.as_str(), "key: this is not the key of certificate"),
+        ("", &key, "certificate: has no certificate"),
+        (&key, &key, "certificate: has no certificate"),
+        (&certificate, "", "key: has no private key"),
+        (&certificate, &certificate, "key: has no private key"),
+        (&certificate, &locked, "without a password"),
+        (&certificate, &key.replace('\n', ""), "key: is not in PEM form"),
+        (&certificate, &key[..key.len() / 2], "key: is not in PEM form"),
+        (&certificate, &key.replace('M', "*"), "key: is not in PEM form"),
+    ] {
+        let error = Identity::from_pem(certificate, key).err().unwrap().to_string();
+        assert!(error.contains(said), "{error}");
+        assert!(!error.contains(&secret[..8]), "{error}");
+        // Nor its bytes one by one.
+        assert!(!error.contains(", 77, "), "{error}");
+    }
+}
+
+#[test]
 fn a_certificate_of_version_1_is_refused_with_what_to_do() {
     // As `openssl x509 -req` writes it without extensions; its key protects nothing.
     const CERTIFICATE: &str = "\

@@ -246,13 +246,14 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
 /// # Errors
 /// [`PlanError::TooLarge`] if it is more than either may be made to.
 pub(crate) fn check_memory(memory: &Memory, limits: &Limits) -> Result<(), PlanError> {
-    within_or(
-        Some(Field::MAX_MEMORY),
-        "output",
-        "bytes for the client to hold",
-        memory.of_client(),
-        limits.memory,
-    )?;
+    check_memory_within(memory, limits, ADDRESSABLE)
+}
+
+/// The same on a machine that can address so many bytes, which no option raises.
+fn check_memory_within(memory: &Memory, limits: &Limits, addressable: u64) -> Result<(), PlanError> {
+    let raised_by = (limits.memory < addressable).then_some(Field::MAX_MEMORY);
+    let limit = limits.memory.min(addressable);
+    within_or(raised_by, "output", "bytes for the client to hold", memory.of_client(), limit)?;
     within_or(
         Some(Field::MAX_MEMORY),
         "output",
@@ -288,6 +289,8 @@ const NANOSECONDS: [u64; 4] = [1500, 1500, 150_000, 20_000];
 const BYTES: [u64; 3] = [8, 8, 1 << 16];
 /// Bytes of a plaintext of slots, at least.
 const PLAINTEXT: u64 = 1 << 15;
+/// Bytes of material that a program can hold: three quarters of what it can address. The client in a browser has 32 bits; only clients have so few.
+const ADDRESSABLE: u64 = (usize::MAX / 4 * 3) as u64;
 /// Layouts that are looked at in search of the cheapest, each in some nanoseconds.
 const MAX_SEARCH_STEPS: u64 = 1 << 26;
 /// Values that one instance of each circuit reads, together: circuits are built gate by gate, one for each layer.
@@ -334,6 +337,26 @@ mod tests {
         assert!(refused("[1,1,1]", conv));
         let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[65,65],"strides":[1,1],"pads":[32,32,32,32],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,64,64],"modulus":1032193}"#;
         assert!(refused("[1,64,64]", conv));
+    }
+
+    #[test]
+    fn a_client_of_32_bits_holds_no_more_than_it_can_address() {
+        const THREE_GIB: u64 = 3 << 30;
+        let memory =
+            |client| Memory { client_material: client, server_material: 6 << 30, ..Memory::default() };
+        let refused = |client, memory_limit| {
+            let limits = Limits { memory: memory_limit, ..Limits::default() };
+            match check_memory_within(&memory(client), &limits, THREE_GIB) {
+                Err(PlanError::TooLarge { limit, raised_by, .. }) => Some((limit, raised_by)),
+                _ => None,
+            }
+        };
+        assert_eq!(refused(THREE_GIB, 8 << 30), None);
+        // A larger limit would not help.
+        assert_eq!(refused(THREE_GIB + 1, 8 << 30), Some((THREE_GIB, None)));
+        assert_eq!(refused(7 << 30, 7 << 30), Some((THREE_GIB, None)));
+        assert_eq!(refused(1 << 30, 1 << 20), Some((1 << 20, Some(Field::MAX_MEMORY))));
+        assert!(check_memory(&memory(7 << 30), &Limits::default()).is_ok());
     }
 
     #[test]

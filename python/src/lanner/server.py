@@ -143,6 +143,7 @@ class Server(OfProcess):
         }
         self._has_page = web is not None and is_built()
         self._web_is_secured = web_cert is not None
+        self._asks_certificates = client_ca is not None
         natives = [(name, model.native) for name, model in self.models.items()]
         with native_errors(listen):
             self._native = _native.NativeServer(natives, json.dumps(config), self._page)
@@ -155,7 +156,7 @@ class Server(OfProcess):
         if not self._has_page:
             return []
         models = {name: model.commitment for name, model in self.models.items()}
-        files = page_files(server_document(fingerprint, models))
+        files = page_files(server_document(fingerprint, models, certificates=self._asks_certificates))
         files[""] = files.pop("index.html")
         return [(f"/{path}", file.kind, file.content) for path, file in files.items()]
 

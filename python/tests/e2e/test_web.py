@@ -16,6 +16,7 @@ import pytest
 
 import lanner
 from bench.chromium import Tab, browsing, chromium
+from helpers.authority import make_authority
 from helpers.digits import MODELS, NAMES, PICTURE, save_picture
 from lanner.datasets import load_digits
 from lanner.web.files import is_built
@@ -94,6 +95,14 @@ def test_what_is_wrong_is_said(model: lanner.Model, tmp_path: Path, arguments: d
         lanner.Server(model, state_dir=tmp_path / "state", **arguments)
 
 
+def run(script: str, given: object) -> Any:  # noqa: ANN401 - what the script says
+    """What a script for Node prints in JSON, which finds a document as its argument."""
+    command = [str(NODE), "--input-type=module", "-e", script, json.dumps(given)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
 @needs_client
 @needs_node
 @pytest.mark.slow
@@ -104,11 +113,13 @@ def test_node_gets_what_the_native_client_gets(server: lanner.Server) -> None:
         const options = {{ pin: given.pin, pinModel: given.commitment }};
         const model = await look(given.address, options);
         const wrong = await look(given.address, {{ pin: "sha256:" + "0".repeat(64) }}).catch((error) => error);
+        const small = await look(given.address, {{ ...options, maxMemory: 1000 }}).catch((error) => error);
         const client = await Client.connect(given.address, options);
         const made = [];
         for (const sample of given.samples) made.push((await client.predict(sample)).label);
         await client.close();
-        console.log(JSON.stringify({{ name: model.name, made, kind: wrong.kind, message: wrong.message }}));
+        const {{ kind, message }} = wrong;
+        console.log(JSON.stringify({{ name: model.name, made, kind, message, small: small.message }}));
         process.exit(0);
     """
     given = {
@@ -117,15 +128,125 @@ def test_node_gets_what_the_native_client_gets(server: lanner.Server) -> None:
         "commitment": server.models["digits"].commitment,
         "samples": [sample.ravel().tolist() for sample in X[:3]],
     }
-    command = [str(NODE), "--input-type=module", "-e", script, json.dumps(given)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout)
+    told = run(script, given)
     with lanner.Client(server.address, pin=server.fingerprint) as client:
         assert told["made"] == [client.predict(sample).label for sample in X[:3]]
     assert told["name"] == "digits"
     assert told["kind"] == "transport"
     assert "not the pinned" in told["message"]
+    assert "raise the limit with `maxMemory`" in told["small"]
+
+
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+
+
+@pytest.fixture(scope="module")
+def identities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
+    """Files of certificates and keys: of a client that a server knows, and of another authority's."""
+    folder = tmp_path_factory.mktemp("authorities")
+    return {name: make_authority(folder / name).issue("client", "clientAuth") for name in ("known", "other")}
+
+
+@pytest.fixture(scope="module")
+def choosy(
+    model: lanner.Model, identities: dict[str, tuple[Path, Path]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[lanner.Server]:
+    """A server that lets known clients in."""
+    known, state = identities["known"][0].parent / "ca.pem", tmp_path_factory.mktemp("state") / "state"
+    with lanner.Server(model, state_dir=state, web="127.0.0.1:0", web_without_origin=True, client_ca=known) as running:
+        yield running
+
+
+@needs_client
+@needs_node
+@needs_openssl
+@pytest.mark.slow
+def test_node_shows_its_certificate(choosy: lanner.Server, identities: dict[str, tuple[Path, Path]]) -> None:
+    script = f"""
+        import {{ Client }} from {json.dumps((CLIENT / "lanner.js").as_uri())};
+        const given = JSON.parse(process.argv[1]);
+        const {{ known, other, sample, pin, address }} = given;
+        const ask = async (identity) => {{
+          try {{
+            const client = await Client.connect(address, {{ pin, ...identity }});
+            const {{ label }} = await client.predict(sample);
+            await client.close();
+            return label;
+          }} catch (error) {{
+            return error.kind + ": " + error.message;
+          }}
+        }};
+        const [certificate, key] = known;
+        const told = {{
+          texts: await ask({{ certificate, key }}),
+          files: await ask({{ certificate: new Blob([certificate]), key: new Blob([key]) }}),
+          none: await ask({{}}),
+          other: await ask({{ certificate: other[0], key: other[1] }}),
+          half: await ask({{ certificate }}),
+          mixed: await ask({{ certificate, key: other[1] }}),
+          line: await ask({{ certificate, key: key.replaceAll("\\n", "") }}),
+          number: await ask({{ certificate, key: 7 }}),
+          huge: await ask({{ certificate, key: new Blob([new Uint8Array(300000)]) }}),
+        }};
+        console.log(JSON.stringify(told));
+        process.exit(0);
+    """
+    texts = {name: [path.read_text() for path in paths] for name, paths in identities.items()}
+    given = {
+        **texts,
+        "address": f"ws://{choosy.web_address}",
+        "pin": choosy.fingerprint,
+        "sample": X[0].ravel().tolist(),
+    }
+    told = run(script, given)
+    certificate, key = identities["known"]
+    with lanner.Client(choosy.address, pin=choosy.fingerprint, cert=certificate, key=key) as client:
+        label = client.predict(X[0]).label
+    assert (told["texts"], told["files"]) == (label, label)
+    assert told["none"].startswith("transport: ")
+    assert "requires one" in told["none"]
+    assert told["other"].startswith("transport: ")
+    assert "certificate" in told["other"]
+    for name, said in (
+        ("half", "belong together"),
+        ("mixed", "not the key of"),
+        ("line", "not in PEM form"),
+        ("number", "neither a text nor a file"),
+        ("huge", "300000 bytes"),
+    ):
+        # As of the native client, what is wrong with a file is a failure to connect.
+        kind = "transport" if name in ("mixed", "line") else "misuse"
+        assert told[name].startswith(f"{kind}: "), told[name]
+        assert said in told[name]
+    secret = texts["known"][1].splitlines()[1]
+    assert not any(secret[:12] in str(answer) for answer in told.values())
+
+
+@needs_client
+@needs_browser
+@needs_openssl
+@pytest.mark.slow
+def test_the_page_asks_for_the_certificate_of_a_known_client(
+    choosy: lanner.Server, identities: dict[str, tuple[Path, Path]]
+) -> None:
+    with browsing() as tab:
+        tab.open(f"http://localhost:{str(choosy.web_address).rsplit(':', 1)[1]}/")
+        tab.wait("document.getElementById('status').innerText.includes('known clients only')")
+        assert tab.value("document.getElementById('more').open && document.getElementById('ask').hidden")
+        for who, certificate, key in ((who, *paths) for who, paths in reversed(identities.items())):
+            tab.choose_file("certificate", certificate)
+            tab.choose_file("key", key)
+            tab.wait("!document.getElementById('ask').hidden || document.getElementById('error').innerText")
+            assert ("certificate" in tab.text("error")) == (who == "other")
+            tab.click("no-identity")
+        tab.choose_file("certificate", certificate)
+        assert "other file" in tab.text("status")
+        tab.choose_file("key", key)
+        tab.wait("!document.getElementById('ask').hidden")
+        _draw(tab, SEVEN)
+        tab.click("send")
+        _answered(tab)
+        assert tab.text("answer") == "seven"
 
 
 @needs_client

@@ -145,6 +145,16 @@ def numbered_rows(net: MergedHeads, rows: int = TOKENS) -> str:
     return net.tokens_first(net.node("Reshape", line, net.node("Shape", picked)))
 
 
+def test_what_is_left_of_one_sample_is_a_head_and_no_batch() -> None:
+    net = MergedHeads(15, Batch.ONE)
+    # One head, as the first stage of SegFormer has.
+    apart = net.node("Reshape", "x", net.constant([1, TOKENS, 1, WIDTH]))
+    heads = net.node("Transpose", net.node("Tanh", apart), perm=[0, 2, 1, 3])
+    again = net.node("Reshape", heads, net.constant([1, -1, TOKENS, WIDTH]))
+    rows = net.node("Reshape", net.node("Transpose", again, perm=[0, 2, 1, 3]), net.constant([1, TOKENS, -1]))
+    check(net.scores(net.node("Transpose", net.linear(rows, WIDTH, WIDTH), perm=[1, 0, 2])), samples(TOKENS, WIDTH), 1)
+
+
 FORMS: dict[str, Callable[[MergedHeads], str]] = {
     "rows of parts": rows_of_parts,
     "a softmax in parts": softmax_in_parts,

@@ -43,7 +43,8 @@ def test_each_side_has_limits_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="the limit is 100000"):
         lanner.load(path, max_memory=100_000)
     with lanner.Server(lanner.load(path), state_dir=tmp_path) as server:
-        with pytest.raises(PeerError, match="the limit is 100000"):
+        with pytest.raises(PeerError, match="the limit is 100000") as beyond:
             lanner.Client(server.address, pin=server.fingerprint, max_memory=100_000)
+        assert "max_memory" in beyond.value.fix
         with lanner.Client(server.address, pin=server.fingerprint) as client:
             assert client.predict(tiny_samples(1)[0]).label is not None

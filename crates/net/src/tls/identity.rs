@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{Error, InconsistentKeys, RootCertStore};
 
-use super::{certificates, file_error, provider, reason};
+use super::{certificates, certificates_of, file_error, provider, reason};
 use crate::{Fingerprint, NetError};
 
 /// A certificate chain and the private key of its first certificate.
@@ -27,7 +27,28 @@ impl Identity {
     /// certificate's, or the certificate is none that TLS knows.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, NetError> {
         let chain = certificates(certificate)?;
-        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| file_error(key, &error))?;
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| key_error(key, error))?;
+        Self::of(chain, secret, certificate, key)
+    }
+
+    /// Reads a chain (own certificate first) and a key from texts in PEM.
+    ///
+    /// # Errors
+    /// As [`Identity::from_files`], about "certificate" and "key". No error repeats any of the key.
+    pub fn from_pem(certificate: &str, key: &str) -> Result<Self, NetError> {
+        let [certificate_name, key_name] = ["certificate", "key"].map(Path::new);
+        let found = CertificateDer::pem_slice_iter(certificate.as_bytes());
+        let chain = certificates_of(found, certificate_name)?;
+        let secret = PrivateKeyDer::from_pem_slice(key.as_bytes());
+        Self::of(chain, secret.map_err(|error| key_error(key_name, error))?, certificate_name, key_name)
+    }
+
+    fn of(
+        chain: Vec<CertificateDer<'static>>,
+        secret: PrivateKeyDer<'static>,
+        certificate: &Path,
+        key: &Path,
+    ) -> Result<Self, NetError> {
         let loaded = provider().key_provider.load_private_key(secret.clone_key());
         let loaded = loaded.map_err(|error| file_error(key, &error))?;
         let refused = |path: &Path, what: String, fix: &str| {
@@ -73,5 +94,14 @@ impl Identity {
         let name = ServerName::try_from("localhost").ok()?;
         let refused = verifier.verify_server_cert(own, &[], &name, &[], UnixTime::now()).err()?;
         reason::of_term(refused)
+    }
+}
+
+/// What is wrong with a key's text. What the library says of its lines may repeat the key itself.
+fn key_error(path: &Path, error: PemError) -> NetError {
+    match error {
+        PemError::Io(error) => file_error(path, &error),
+        PemError::NoItemsFound => file_error(path, &"has no private key in PEM form without a password"),
+        _ => file_error(path, &"is not in PEM form"),
     }
 }

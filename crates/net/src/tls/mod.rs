@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::{Error, RootCertStore};
 
 #[cfg(not(target_family = "wasm"))]
@@ -62,6 +62,14 @@ fn authorities(path: &Path) -> Result<RootCertStore, NetError> {
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetError> {
     let found = CertificateDer::pem_file_iter(path).map_err(|error| file_error(path, &error))?;
+    certificates_of(found, path)
+}
+
+/// The certificates that are found in what has this name.
+fn certificates_of(
+    found: impl Iterator<Item = Result<CertificateDer<'static>, PemError>>,
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, NetError> {
     let found: Vec<_> = found.collect::<Result<_, _>>().map_err(|error| file_error(path, &error))?;
     if found.is_empty() {
         return Err(file_error(path, &NO_CERTIFICATE));

@@ -79,7 +79,11 @@ def lower_reshape(node: Node, graph: GraphBuilder) -> Wire:
     other = for_two.get(node.proto.input[1], target)
     two = _resolved(node, other, x.with_batch(OTHER))
     computed = other is not target and math.prod(two) == OTHER * x.size
-    place = _place_of_batch(x, wanted, _doubled(wanted, two), computed=computed)
+    grown = _doubled(wanted, two)
+    if node.for_two is None and x.axis < len(wanted) and wanted[x.axis] == BATCH and _parts(x, wanted, x.axis):
+        # In a file for one sample a -1 is what is left, as one head is, and no batch.
+        grown = x.axis
+    place = _place_of_batch(x, wanted, grown, computed=computed)
     if place is None and node.for_two is None:
         place = _supposed_place(x, wanted)
     return _view(node, graph, wanted, "shape", place)

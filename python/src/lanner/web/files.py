@@ -71,13 +71,15 @@ def page_files(server: Mapping[str, Any]) -> dict[str, PageFile]:
     return found
 
 
-def server_document(pin: str | None, models: Mapping[str, str], address: str | None = None) -> dict[str, Any]:
+def server_document(
+    pin: str | None, models: Mapping[str, str], address: str | None = None, certificates: bool | None = None
+) -> dict[str, Any]:
     """What a page is told of its server: the fingerprint, models with their commitments, and the address.
 
-    Without an address it is where the page came from.
+    Without an address it is where the page came from. `certificates` is whether clients must show one, if known.
     """
     listed = [{"name": name, "commitment": commitment} for name, commitment in models.items()]
-    return {"address": address, "pin": pin, "models": listed}
+    return {"address": address, "pin": pin, "models": listed, "certificates": certificates}
 
 
 def _at(place: str) -> Any:  # noqa: ANN401 - a place in the package, wherever that is

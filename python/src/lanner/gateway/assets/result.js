@@ -10,7 +10,7 @@ export function show(answer, model) {
   const { prediction, costs } = answer;
   [byId("answer").textContent, byId("answer-more").textContent] = told(prediction, model);
   byId("answer-notes").textContent = (answer.notes ?? []).map((note) => `${note[0].toUpperCase()}${note.slice(1)}.`).join(" ");
-  byId("answer-owner").textContent = [model.title, model.note].filter((text) => text !== null).join(": ");
+  byId("answer-owner").textContent = [model.title, model.note].filter((text) => text).join(": ");
   byId("probability").textContent = prediction.probability === null ? "" : `probability ${rounded(prediction)}`;
   byId("phases").replaceChildren(...Object.entries(costs).map(phaseRow));
   byId("phases-note").textContent =

@@ -30,6 +30,10 @@ export interface Progress {
 export interface Options {
   /** The fingerprint of the server's certificate, `sha256:` and 64 hexadecimal digits, as `lanner serve` printed it. */
   pin?: string;
+  /** This client's certificate in PEM, for servers that accept known clients only: the text, or a file, which the worker alone reads. */
+  certificate?: string | Blob;
+  /** The certificate's key in PEM, without a password. It goes to the worker and no further. */
+  key?: string | Blob;
   /** No TLS inside the WebSocket: the server must say so, too. Then whoever is on the way can read and change everything. */
   insecurePlaintext?: boolean;
   /** The model's name; it may be left out where the server has one. */

@@ -2,7 +2,7 @@
 
 import { LannerError } from "./errors.js";
 import { background, pictureValues, textValues, valuesOf } from "./inputs.js";
-import { spawn } from "./platform.js";
+import { compiled, spawn } from "./platform.js";
 import { memory } from "./ring.js";
 
 export { LannerError, background };
@@ -22,14 +22,21 @@ class Threads {
     const url = socketUrl(address);
     const buffer = memory();
     const { port1, port2 } = new MessageChannel();
+    const compiling = compiled().catch((error) => error);
     threads.workers = await Promise.all([spawn("worker.js"), spawn("socket.js")]);
     const [computing, socket] = threads.workers;
     for (const worker of threads.workers) {
-      worker.onerror = (event) => threads.fail("internal", `a worker failed: ${event.message ?? event}`);
+      worker.onerror = ({ message }) => {
+        // A browser says nothing of a script that it cannot load.
+        if (message) threads.fail("internal", `a worker failed: ${message}`);
+        else threads.fail("transport", "the client's scripts cannot be loaded; check that the page's host is running");
+      };
     }
     computing.onmessage = ({ data }) => threads.hear(data);
+    const module = await compiling;
+    if (module instanceof Error) threads.fail("internal", `the client cannot be started: ${module.message}`);
     socket.postMessage({ buffer, port: port2 }, [port2]);
-    computing.postMessage({ buffer, port: port1, url: url.href }, [port1]);
+    computing.postMessage({ buffer, port: port1, url: url.href, module }, [port1]);
     await threads.ready;
     return threads;
   }
@@ -73,7 +80,8 @@ class Threads {
     const id = ++this.count;
     return new Promise((resolve, reject) => {
       this.calls.set(id, { resolve, reject });
-      this.workers[0].postMessage({ id, call, argument, number }, argument === undefined ? [] : [argument.buffer]);
+      const given = argument instanceof Uint8Array ? [argument.buffer] : [];
+      this.workers[0].postMessage({ id, call, argument, number }, given);
     });
   }
 }
@@ -93,12 +101,17 @@ function socketUrl(address) {
   return url;
 }
 
-/** What the module is told. */
+/** What the module is told; the worker itself reads certificate and key, where they are files. */
 function link(address, options) {
-  const { pin, insecurePlaintext, model, pinModel, timeout, maxMemory } = options;
+  const { pin, insecurePlaintext, certificate, key, model, pinModel, timeout, maxMemory } = options;
+  for (const [name, given] of Object.entries({ certificate, key })) {
+    if (given !== undefined && typeof given !== "string" && !(given instanceof Blob)) {
+      throw new LannerError("misuse", `${name} is neither a text nor a file`);
+    }
+  }
   const host = socketUrl(address).hostname;
   const wanted = { model, pin_model: pinModel, timeout, limits: { memory: maxMemory } };
-  return new TextEncoder().encode(JSON.stringify({ host, pin, insecure_plaintext: insecurePlaintext ?? false, wanted }));
+  return { host, pin, certificate, key, insecure_plaintext: insecurePlaintext ?? false, wanted };
 }
 
 /** Does something with threads of its own, unless `signal` says to stop. */

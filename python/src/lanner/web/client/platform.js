@@ -7,7 +7,9 @@ export async function spawn(name) {
   const url = new URL(name, import.meta.url);
   if (!inNode) return new Worker(url, { type: "module", name: `lanner ${name}` });
   const { Worker: NodeWorker } = await import("node:worker_threads");
-  const worker = new NodeWorker(url);
+  // What a program was given in place of a file is none of its workers' business.
+  const execArgv = process.execArgv.filter((argument) => !argument.startsWith("--input-type"));
+  const worker = new NodeWorker(url, { execArgv });
   const face = {
     onmessage: null,
     onerror: null,
@@ -30,12 +32,26 @@ export async function onMessage(take) {
   return (message, transfer = []) => parentPort.postMessage(message, transfer);
 }
 
-/** The module's bytes, compiled. */
+let module = null;
+
+/** The module, compiled once for all threads: what a browser has made of it serves later sessions, too. */
 export async function compiled() {
+  module ??= compile();
+  try {
+    return await module;
+  } catch (error) {
+    module = null;
+    throw error;
+  }
+}
+
+async function compile() {
   const url = new URL("lanner.wasm", import.meta.url);
   if (!inNode) {
     const response = await fetch(url);
     if (!response.ok) throw new Error(`lanner.wasm cannot be loaded: status ${response.status}`);
+    // While it is loaded, where the host names its type.
+    if (response.headers.get("Content-Type") === "application/wasm") return WebAssembly.compileStreaming(response);
     return WebAssembly.compile(await response.arrayBuffer());
   }
   const { readFile } = await import("node:fs/promises");

@@ -1,7 +1,7 @@
 // The thread that computes. Keys, masks and inputs are in its memory and go nowhere else; it waits for the server where the protocol does.
 
 import { LannerError } from "./errors.js";
-import { compiled, onMessage } from "./platform.js";
+import { onMessage } from "./platform.js";
 import { ENDED, OPENING, Ring } from "./ring.js";
 import { wasi } from "./wasi.js";
 
@@ -9,12 +9,15 @@ import { wasi } from "./wasi.js";
 const MOST_SENDING = 16 * 1024 * 1024;
 /** Bytes of one message of the WebSocket. */
 const MESSAGE = 256 * 1024;
+/** Bytes of a certificate's or a key's file. */
+const MOST_PEM = 256 * 1024;
 /** Milliseconds for a WebSocket to open. */
 const OPENS_WITHIN = 15_000;
 
 let ring = null;
 let port = null;
 let url = "";
+let module = null;
 let given = 0;
 let exports_ = null;
 let said = "";
@@ -24,14 +27,15 @@ answer({ ready: true });
 
 async function take(message) {
   if (message.buffer !== undefined) {
-    ({ port, url } = message);
+    ({ port, url, module } = message);
     ring = new Ring(message.buffer);
     return;
   }
   const { id, call, argument, number } = message;
   try {
     exports_ ??= await instantiated();
-    answer({ id, result: called(call, argument, number) });
+    const bytes = argument === undefined || argument instanceof Uint8Array ? argument : await written(argument);
+    answer({ id, result: called(call, bytes, number) });
   } catch (error) {
     const kind = error instanceof LannerError ? error.kind : "internal";
     const text = error instanceof LannerError ? error.message : `the client failed: ${said.trim() || error.message}`;
@@ -39,8 +43,21 @@ async function take(message) {
   }
 }
 
+/** What the module is told of a server and of this client, as bytes. A file of its key is read here alone. */
+async function written({ certificate, key, ...link }) {
+  const identity = { certificate: await pem(certificate, "certificate"), key: await pem(key, "key") };
+  return new TextEncoder().encode(JSON.stringify({ ...link, ...identity }));
+}
+
+async function pem(given, name) {
+  if (!(given instanceof Blob)) return given;
+  if (given.size > MOST_PEM) throw new LannerError("misuse", `${name} has ${given.size} bytes, and is none in PEM form`);
+  return given.text().catch(() => {
+    throw new LannerError("misuse", `the file of ${name} cannot be read; choose it again`);
+  });
+}
+
 async function instantiated() {
-  const module = await compiled();
   const view = () => new DataView(exports_.memory.buffer);
   const complain = (text) => {
     // A panic is told in several pieces; the last says how to see more where there are files.
@@ -57,6 +74,8 @@ function called(call, argument, number = 0) {
   const bytes = argument ?? new Uint8Array(0);
   const at = exports_.lanner_room(bytes.length);
   new Uint8Array(exports_.memory.buffer, at, bytes.length).set(bytes);
+  // A key may be among them, and the module has its own copy.
+  bytes.fill(0);
   const succeeded = exports_[call](number) === 1;
   const answered = new Uint8Array(exports_.memory.buffer, exports_.lanner_answer(), exports_.lanner_answer_length());
   const document = JSON.parse(new TextDecoder().decode(answered));

@@ -18,7 +18,7 @@ const MOST_PIXELS = 100_000_000;
 /** Pixels of a side of the largest pictures that people are first offered to draw. */
 const DRAWN = 64;
 
-let server = null; // As server.json names it: address, pin, models.
+let server = null; // As server.json names it: address, pin, models, and whether it asks clients for certificates.
 let model = null; // What the chosen model's public half says.
 let client = null; // In memory alone: it is gone when the page is closed or loaded again.
 let idle = null;
@@ -28,7 +28,13 @@ let tell = () => {}; // Takes what the session says of how far it has come.
 function options() {
   const chosen = server.models[byId("model").selectedIndex];
   const trust = server.pin === null ? { insecurePlaintext: true } : { pin: server.pin };
-  return { ...trust, model: chosen.name, pinModel: chosen.commitment };
+  const [certificate, key] = identity();
+  return { ...trust, certificate, key, model: chosen.name, pinModel: chosen.commitment };
+}
+
+/** The files of this client's certificate and of its key, which this thread does not read. */
+function identity() {
+  return ["certificate", "key"].map((name) => byId(name).files[0]);
 }
 
 async function start() {
@@ -41,15 +47,30 @@ async function start() {
     server.pin === null
       ? "This server does not use TLS: anybody on the network between can read and change everything."
       : `Server ${server.address}, certificate ${server.pin.slice(0, 23)}... The code of this page came from ${location.host}: whoever can change it there can read your input.`;
+  byId("more").hidden = server.pin === null;
   await chooseModel();
 }
 
 async function chooseModel() {
   drop();
   byId("ask").hidden = true;
-  byId("status").textContent = "Asking the server about the model.";
   byId("ready").textContent = "";
-  model = await look(server.address, options());
+  const chosen = identity().filter((file) => file !== undefined).length;
+  byId("no-identity").hidden = chosen === 0;
+  if (chosen === 1 || (chosen === 0 && server.certificates)) {
+    byId("more").open = true;
+    byId("status").textContent =
+      chosen === 1 ? "Choose the other file, too." : "This server accepts known clients only: choose your certificate and its key.";
+    return;
+  }
+  byId("status").textContent = "Asking the server about the model.";
+  try {
+    model = await look(server.address, options());
+  } catch (error) {
+    // A page of another host does not know whether its server asks for certificates.
+    byId("more").open ||= server.certificates !== false;
+    throw error;
+  }
   byId("ready").textContent = "The server is ready.";
   byId("status").textContent = "";
   byId("ask").hidden = false;
@@ -67,12 +88,13 @@ function describe() {
     return `${several ? name : ""} ${shape.join(" x ")}${whole}`.trim();
   });
   model.values = inputs.reduce((all, { shape }) => all + product(shape), 0);
-  const facts = `${several ? "Inputs" : "Input"} ${described.join(", ")}`;
+  const pictures = model.image !== null;
+  const columns = (!several && model.inputs[0]?.columns) || null;
+  const given = columns === null ? described.join(", ") : `of ${columns.length} ${columns.length === 1 ? "column" : "columns"}`;
+  const facts = `${several ? "Inputs" : "Input"} ${given}`;
   byId("model-title").textContent = model.title ?? "";
   byId("model-note").textContent = model.note ?? "";
   byId("model-facts").textContent = `${facts}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;
-  const pictures = model.image !== null;
-  const columns = (!several && model.inputs[0]?.columns) || null;
   const reads = model.text !== null;
   const hidden = { text: !reads, form: columns === null, draw: !pictures, file: !pictures };
   const first = reads ? "text" : pictures ? pictureKind(model.image) : columns !== null ? "form" : "numbers";
@@ -247,6 +269,12 @@ async function ask(put) {
   }
 }
 
+/** Asks without a certificate. */
+async function leaveOut() {
+  for (const name of ["certificate", "key"]) byId(name).value = "";
+  await chooseModel();
+}
+
 /** Ends the session, if there is one. */
 function drop() {
   clearTimeout(idle);
@@ -309,6 +337,8 @@ function guarded(work) {
 byId("ask").addEventListener("submit", guarded(predict));
 byId("model").addEventListener("change", guarded(chooseModel));
 for (const radio of document.querySelectorAll('input[name="kind"]')) radio.addEventListener("change", chooseKind);
+for (const name of ["certificate", "key"]) byId(name).addEventListener("change", guarded(chooseModel));
+byId("no-identity").addEventListener("click", guarded(leaveOut));
 byId("clear").addEventListener("click", () => drawing.clear());
 byId("light-ink").addEventListener("change", (event) => drawing.useLightInk(event.target.checked));
 byId("chosen").addEventListener("change", showPreview);
