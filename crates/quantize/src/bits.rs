@@ -13,8 +13,8 @@ pub(super) const MOST_FEWEST_WEIGHT_BITS: u32 = 15;
 /// The most bits of a weight where clients commit values: masks of a check hide products with those (`lanner_hardened::MOST_WEIGHT`).
 const MOST_COMMITTED_WEIGHT_BITS: u32 = 12;
 
-/// How many bits less than activations the largest weight of a layer may have there.
-const FEWER_COMMITTED_WEIGHT_BITS: u32 = 2;
+/// How many bits less than activations the largest weight of a layer may have where weights are spared.
+const SPARED_WEIGHT_BITS: u32 = 2;
 
 /// No item has fewer bits than these, and than all would have.
 const FEWEST_BITS: u32 = 4;
@@ -57,8 +57,7 @@ impl LayerBits {
 /// The options with so many bits for activations, also where sums are squared whole, and as many or up to four more for weights.
 pub(super) fn options_for(bits: u32, options: &QuantizationOptions) -> QuantizationOptions {
     let most = if options.commits { MOST_COMMITTED_WEIGHT_BITS } else { Precision::MOST_BITS };
-    // In the one ring that there is, a layer that adds up the most may need weights of fewer bits for its proof than others.
-    let fewer = if options.commits { FEWER_COMMITTED_WEIGHT_BITS } else { 0 };
+    let fewer = if options.spares_weights { SPARED_WEIGHT_BITS } else { 0 };
     QuantizationOptions {
         activation_bits: bits,
         min_weight_bits: (bits - fewer).min(MOST_FEWEST_WEIGHT_BITS).min(most),

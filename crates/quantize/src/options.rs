@@ -40,6 +40,8 @@ pub struct QuantizationOptions {
     pub proves: bool,
     /// Whether clients commit values bit by bit: inputs are accepted in a power of two of integers, and sums keep away from where a share has two representatives.
     pub commits: bool,
+    /// Whether weights may have fewer bits than activations: in the one ring that there is, a layer that adds up the most may need that for its proof.
+    pub spares_weights: bool,
     /// What a unit of the output is to be at most, if sums that the output is made of are to be rounded to it.
     pub output_unit: Option<f64>,
 }
@@ -64,6 +66,7 @@ impl Default for QuantizationOptions {
             saturates: true,
             proves: false,
             commits: false,
+            spares_weights: false,
             output_unit: None,
         }
     }

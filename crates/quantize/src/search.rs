@@ -92,6 +92,11 @@ pub fn compile_to<'c>(
     let prepared = prepared.beside(&options, aim.told, BESIDE_PRODUCTS)?;
     let searched = |prepared: &Prepared<'_>| {
         let found = watched.unless_failed(search(prepared, &options, aim, cost));
+        if options.commits && !is_enough(&found) {
+            // One layer may be what leaves all of them few bits.
+            let options = QuantizationOptions { spares_weights: true, ..options.clone() };
+            return closer(found, watched.unless_failed(search(prepared, &options, aim, cost)));
+        }
         if !options.saturates || options.proves || is_enough(&found) {
             return found;
         }
