@@ -56,10 +56,10 @@ function chooseModel() {
   const several = model.inputs.length > 1;
   const inputs = several ? model.inputs : [{ ...model, name: "", choices: null, ...model.inputs[0] }];
   const described = inputs.map(({ name, shape, choices }) => {
-    const whole = choices === null ? "" : ` of whole numbers from 0 to ${choices - 1}`;
-    return `${several ? name : ""} ${shape.join(" x ")}${whole}`.trim();
+    const kind = choices === null ? "numbers" : `whole numbers from 0 to ${choices - 1}`;
+    return `${several ? `${name}, ` : ""}${shape.join(" x ")} ${kind}`;
   });
-  const facts = `${several ? "Inputs" : "Input"} ${described.join(", ")}`;
+  const facts = `${several ? "Inputs" : "Input"}: ${described.join("; ")}`;
   byId("model-title").textContent = model.title ?? "";
   byId("model-note").textContent = model.note ?? "";
   byId("model-facts").textContent = `${facts}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;

@@ -84,14 +84,14 @@ function describe() {
   const several = model.inputs.length > 1;
   const inputs = model.inputs.length > 0 ? model.inputs : [{ ...model.input, choices: null }];
   const described = inputs.map(({ name, shape, choices }) => {
-    const whole = choices === null ? "" : ` of whole numbers from 0 to ${choices - 1}`;
-    return `${several ? name : ""} ${shape.join(" x ")}${whole}`.trim();
+    const kind = choices === null ? "numbers" : `whole numbers from 0 to ${choices - 1}`;
+    return `${several ? `${name}, ` : ""}${shape.join(" x ")} ${kind}`;
   });
   model.values = inputs.reduce((all, { shape }) => all + product(shape), 0);
   const pictures = model.image !== null;
   const columns = (!several && model.inputs[0]?.columns) || null;
-  const given = columns === null ? described.join(", ") : `of ${columns.length} ${columns.length === 1 ? "column" : "columns"}`;
-  const facts = `${several ? "Inputs" : "Input"} ${given}`;
+  const given = columns === null ? described.join("; ") : `${columns.length} ${columns.length === 1 ? "column" : "columns"}`;
+  const facts = `${several ? "Inputs" : "Input"}: ${given}`;
   byId("model-title").textContent = model.title ?? "";
   byId("model-note").textContent = model.note ?? "";
   byId("model-facts").textContent = `${facts}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;
