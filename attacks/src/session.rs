@@ -483,6 +483,10 @@ pub fn check_honest(subject: &Subject) {
                 scores.filter(|(_, score)| **score > 0).map(|(class, _)| class).collect();
             assert_eq!(labels, positive);
         }
+        Outcome::LabelMap(labels) => {
+            let places = subject.scores.chunks_exact(subject.scores.len() / labels.len());
+            assert_eq!(labels, places.map(lanner_network::arg_max).collect::<Vec<_>>());
+        }
         Outcome::Each(_) => panic!("a request for one sample tells of several"),
     }
 }

@@ -20,6 +20,9 @@ from lanner.datasets import load_digits
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
+#: The same with each command on one line.
+COMMANDS = re.sub(r" \\\n +", " ", README)
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -58,7 +61,7 @@ def test_python_runs(folder: Path) -> None:
     assert run.stdout.strip() in {str(digit) for digit in range(10)}
 
 
-@pytest.mark.parametrize("command", re.findall(r"^\.venv/bin/lanner (compile .*)$", README, re.MULTILINE))
+@pytest.mark.parametrize("command", re.findall(r"^\.venv/bin/lanner (compile .*)$", COMMANDS, re.MULTILINE))
 def test_compile_commands_run(folder: Path, command: str) -> None:
     words = command.split()
     subprocess.run([sys.executable, "-m", "lanner", *words], check=True, capture_output=True, timeout=120)
@@ -66,7 +69,7 @@ def test_compile_commands_run(folder: Path, command: str) -> None:
 
 
 def test_the_picture_gives_what_is_shown(folder: Path) -> None:
-    (picture,) = re.findall(r"^\.venv/bin/lanner predict \S+ (\S+\.png)", README, re.MULTILINE)
+    (picture,) = re.findall(r"^\.venv/bin/lanner predict .* (\S+\.png)$", COMMANDS, re.MULTILINE)
     ((shown, probability),) = re.findall(rf"^{re.escape(picture)} +\d+ +(\w+) +([.\d]+)", README, re.MULTILINE)
     description = lanner.ImageDescription.read(folder / "examples" / "pneumonia" / "image.toml")
     keywords: dict[str, Any] = {"mode": "falcon", "image": description, "input_range": (0, 1)}

@@ -56,7 +56,6 @@ def conditional() -> onnx.ModelProto:
 UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "operator": (single("Tan"), "operator Tan"),
     "kernel of one axis on an image": (single("MaxPool", kernel_shape=[2]), "kernel_shape of MaxPool"),
-    "flatten of samples": (single("Flatten", axis=0), "axis of Flatten"),
     "transpose of other axes": (single("Transpose", perm=[0, 2, 1]), "perm of Transpose"),
     "pool behind a transpose of the batch": (
         make_model(

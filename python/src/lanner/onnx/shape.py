@@ -63,7 +63,7 @@ def lower_flatten(node: Node, graph: GraphBuilder) -> Wire:
     source = (BATCH, *x.shape)
     split = axis if axis >= 0 else axis + len(source)
     shape = [math.prod(source[:split]), math.prod(source[split:])]
-    return _view(node, graph, shape, "axis", 0 if split > 0 else None)
+    return _view(node, graph, shape, "axis", 0)
 
 
 @lowers("Reshape")
