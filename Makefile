@@ -57,6 +57,7 @@ BUILD_WHEEL = $(BIN)/maturin build --release --locked --interpreter $(BIN)/pytho
 # Wheels for whatever machine: Zig, a package of Python's, is their compiler of C and linker, and knows which symbols an older glibc has.
 GLIBC := manylinux_2_28
 LINUX_TARGETS := x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+MAC_TARGET := aarch64-apple-darwin
 WINDOWS_TARGET := x86_64-pc-windows-gnu
 WINDOWS_COMPILER := x86_64-w64-mingw32-gcc
 BUILD_WHEELS = PATH="$(abspath $(WHEELS)/bin):$$PATH" $(WHEELS)/bin/maturin build --release --locked --sbom-include $(SBOM) \
@@ -238,11 +239,12 @@ $(WHEELS)/.requirements: $(WHEELS_LOCK)
 	$(WHEELS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(WHEELS_LOCK)
 	@touch $@
 
-wheels: $(WHEELS)/.requirements sbom ## wheels for Linux of x86-64 and of aarch64, and for Windows where mingw-w64 is installed, in dist/
-	rustup --quiet target add $(LINUX_TARGETS)
+wheels: $(WHEELS)/.requirements sbom ## wheels for Linux of x86-64 and of aarch64, for macOS of aarch64, and for Windows where mingw-w64 is installed, in dist/
+	rustup --quiet target add $(LINUX_TARGETS) $(MAC_TARGET)
 	for target in $(LINUX_TARGETS); do \
 	    $(REPRODUCIBLE) $(BUILD_WHEELS) --zig --compatibility $(GLIBC) --target $$target || exit 1; done
 	$(PYTHON) tools/newest_symbols.py dist/lanner-*-$(GLIBC)_*.whl
+	$(REPRODUCIBLE) $(BUILD_WHEELS) --zig --target $(MAC_TARGET)
 	if command -v $(WINDOWS_COMPILER) >/dev/null; then rustup --quiet target add $(WINDOWS_TARGET); \
 	    $(REPRODUCIBLE) $(BUILD_WHEELS) --target $(WINDOWS_TARGET); \
 	else echo "make wheels: none for Windows, for want of $(WINDOWS_COMPILER) (on Debian 'apt-get install gcc-mingw-w64-x86-64')." >&2; fi
