@@ -19,7 +19,7 @@ const SUM: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[12]}],"n
 /// A function that other modes take.
 const FUNCTION: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[12]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
-    {"name":"gate","op":"Sigmoid","inputs":["fc1"]},
+    {"name":"gate","op":{"Function":"Sigmoid"},"inputs":["fc1"]},
     {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["gate"]}],"output":"fc2"}"#;
 
 fn compiled(graph: &str, options: CompileOptions) -> Result<Model, Error> {
