@@ -150,6 +150,14 @@ fn names_of_a_row_are_one_for_each_number() {
     }
 }
 
+/// Labels of places are one for each place of the network's output, which has the classes last; a row of scores has no places.
+#[test]
+fn places_are_those_of_the_networks_output() {
+    let row = model(4, 1.0, &options("gazelle", "label-map"));
+    let error = Manifest::from_json(&row.manifest().to_json().unwrap()).unwrap_err();
+    assert!(error.what.contains("description"), "{error}");
+}
+
 /// Of a plan that this build does not make the sentence says what to do.
 #[test]
 fn a_plan_of_another_version_is_refused_with_what_to_do() {
