@@ -4,8 +4,11 @@
 //! (`docs/protocols/hardened.md`). It is coefficient `N - 1` alone that the client gets, so that coefficient `j` of a ciphertext meets coefficient
 //! `N - 1 - j` of a factor, each once and with the same sign.
 
+use std::ops::Deref;
+use std::sync::LazyLock;
+
 use lanner_primitives::Prg;
-use lanner_ring::{Coeff, Modulus, Poly};
+use lanner_ring::{Accumulator, Coeff, Modulus, Poly};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::halves::C0;
@@ -14,13 +17,19 @@ use crate::{BfvError, CoefficientFactor, Parameters};
 /// A polynomial whose coefficients are uniform in `[-2^(b-1), 2^(b-1))`; erased when dropped.
 #[derive(ZeroizeOnDrop)]
 pub struct WideFactor {
-    /// The coefficients, moved by `2^(b-1)`.
-    raised: Vec<u128>,
+    /// The low [`HALF_BITS`] of the coefficients, moved by `2^(b-1)`.
+    low: Vec<u64>,
+    /// Their other bits.
+    high: Vec<u64>,
     bits: u32,
 }
 
-/// The coefficients of a first half.
-pub struct C0Coefficients(Poly<Coeff>);
+/// The coefficients of a first half, the last one first.
+pub struct C0Coefficients {
+    reversed: Poly<Coeff>,
+    /// Their sum modulo each limb.
+    sums: Vec<u64>,
+}
 
 /// Coefficient `N - 1` of a sum of products, modulo each limb.
 #[derive(ZeroizeOnDrop)]
@@ -30,7 +39,7 @@ pub struct LastCoefficient {
 
 impl WideFactor {
     /// The most bits of a coefficient.
-    pub const MOST_BITS: u32 = 95;
+    pub const MOST_BITS: u32 = 2 * HALF_BITS;
 
     /// The next uniform factor of a generator; constant time.
     ///
@@ -40,11 +49,14 @@ impl WideFactor {
         if !(1..=Self::MOST_BITS).contains(&bits) {
             return Err(BfvError::Mismatch { what: "bits of a wide factor's coefficients" });
         }
-        let mut bytes = Zeroizing::new(vec![0; parameters.degree() * WORD]);
-        random.fill_bytes(&mut bytes);
-        let (words, _) = bytes.as_chunks::<WORD>();
-        let mask = (1 << bits) - 1;
-        Ok(Self { raised: words.iter().map(|word| u128::from_le_bytes(*word) & mask).collect(), bits })
+        let mut half = |bits: u32| {
+            let mut words = vec![0; parameters.degree()];
+            random.fill_bytes(bytemuck::cast_slice_mut(&mut words));
+            words.iter_mut().for_each(|word| *word = u64::from_le(*word) & ((1 << bits) - 1));
+            words
+        };
+        let low = half(bits.min(HALF_BITS));
+        Ok(Self { low, high: half(bits.saturating_sub(HALF_BITS)), bits })
     }
 
     /// Ready to multiply second halves.
@@ -53,7 +65,7 @@ impl WideFactor {
         let basis = parameters.basis(parameters.limbs());
         let mut poly = Poly::<Coeff>::zero(&basis);
         for (limb, q) in poly.limbs_mut().zip(parameters.moduli()) {
-            self.residues_to(q, limb, self.raised.iter());
+            self.residues_to(q, limb);
         }
         CoefficientFactor::of_poly(poly)
     }
@@ -61,24 +73,64 @@ impl WideFactor {
     /// What each coefficient of a ciphertext is multiplied by, modulo `p`: the factor's coefficients, the last one first.
     #[must_use]
     pub fn reversed(&self, p: &Modulus) -> Zeroizing<Vec<u64>> {
-        let mut residues = Zeroizing::new(vec![0; self.raised.len()]);
-        self.residues_to(p, &mut residues, self.raised.iter().rev());
+        let mut residues = Zeroizing::new(vec![0; self.low.len()]);
+        self.residues_to(p, &mut residues);
+        residues.reverse();
         residues
     }
 
-    fn residues_to<'a>(&self, q: &Modulus, out: &mut [u64], raised: impl Iterator<Item = &'a u128>) {
-        let offset = q.reduce_u128(1 << (self.bits - 1));
-        for (out, raised) in out.iter_mut().zip(raised) {
-            *out = q.sub(q.reduce_u128(*raised), offset);
+    /// The coefficients modulo `q`, onto zeros.
+    fn residues_to(&self, q: &Modulus, zeros: &mut [u64]) {
+        let degree = self.low.len();
+        let [low, high] = [&self.low, &self.high].map(|words| below(q, words));
+        q.add_dot_repeated(zeros, &[&low, &high, &ONES[..degree]], &weights(q, self.bits), degree);
+    }
+}
+
+/// What the two halves of a moved coefficient count, and what the move does.
+fn weights(q: &Modulus, bits: u32) -> [u64; 3] {
+    [1, q.pow(2, u64::from(HALF_BITS)), q.neg(q.pow(2, u64::from(bits - 1)))]
+}
+
+/// Words of at most [`HALF_BITS`] modulo `q`: themselves where `q` has more bits.
+fn below<'w>(q: &Modulus, words: &'w [u64]) -> MaybeReduced<'w> {
+    if q.bits() > HALF_BITS {
+        return MaybeReduced::Same(words);
+    }
+    let mut reduced = Zeroizing::new(vec![0; words.len()]);
+    q.reduce_slice(&mut reduced, words);
+    MaybeReduced::Reduced(reduced)
+}
+
+/// Secret words, and whether they had to be reduced.
+enum MaybeReduced<'w> {
+    Same(&'w [u64]),
+    Reduced(Zeroizing<Vec<u64>>),
+}
+
+impl Deref for MaybeReduced<'_> {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::Same(words) => words,
+            Self::Reduced(words) => words,
         }
     }
 }
+
+/// What a constant is a multiple of.
+static ONES: LazyLock<Vec<u64>> = LazyLock::new(|| vec![1; MOST_COEFFICIENTS]);
 
 impl C0 {
     /// Its coefficients, for products of which one coefficient is wanted.
     #[must_use]
     pub fn coefficients(&self) -> C0Coefficients {
-        C0Coefficients(self.c0.clone().into_coeff())
+        let mut reversed = self.c0.clone().into_coeff();
+        reversed.limbs_mut().for_each(<[u64]>::reverse);
+        let limbs = reversed.basis().moduli().iter().zip(reversed.limbs());
+        let sums = limbs.map(|(q, limb)| sum(q, limb)).collect();
+        C0Coefficients { reversed, sums }
     }
 }
 
@@ -89,37 +141,57 @@ impl LastCoefficient {
         Self { residues: vec![0; parameters.limbs()] }
     }
 
-    /// Adds that of the product of a first half by a factor.
+    /// Adds those of the products of first halves by factors.
     ///
     /// # Errors
-    /// [`BfvError::Mismatch`] unless all are of the same parameters.
-    pub fn add_product(&mut self, half: &C0Coefficients, factor: &WideFactor) -> Result<(), BfvError> {
-        let (C0Coefficients(half), basis) = (half, half.0.basis());
-        if basis.len() != self.residues.len() || basis.degree() != factor.raised.len() {
+    /// [`BfvError::Mismatch`] unless all are of the same parameters, and the factors of as many bits; then nothing is added.
+    pub fn add_products(
+        &mut self,
+        halves: &[C0Coefficients],
+        factors: &[WideFactor],
+    ) -> Result<(), BfvError> {
+        let (Some(half), Some(factor)) = (halves.first(), factors.first()) else {
+            return Ok(());
+        };
+        let (basis, bits) = (half.reversed.basis(), factor.bits);
+        let fits = |(half, factor): (&C0Coefficients, &WideFactor)| {
+            half.reversed.basis().same(basis) && factor.low.len() == basis.degree() && factor.bits == bits
+        };
+        let same = halves.len() == factors.len() && basis.len() == self.residues.len();
+        if !same || !halves.iter().zip(factors).all(fits) {
             return Err(BfvError::Mismatch { what: "parameters" });
         }
-        for ((q, limb), sum) in basis.moduli().iter().zip(half.limbs()).zip(&mut self.residues) {
-            // Halves of 48 bits by coefficients below 2^50, at most 2^16 times: below 2^114.
-            let (mut low, mut high, mut all) = (0_u128, 0_u128, 0_u128);
-            for (raised, c) in factor.raised.iter().rev().zip(limb) {
-                let c = u128::from(*c);
-                low += (raised & HALF) * c;
-                high += (raised >> HALF_BITS) * c;
-                all += c;
+        for (index, (q, total)) in basis.moduli().iter().zip(&mut self.residues).enumerate() {
+            let [mut low, mut high] = [(); 2].map(|()| Accumulator::new(q, basis.degree()));
+            let mut moved = 0;
+            for (half, factor) in halves.iter().zip(factors) {
+                low.mul_add(half.reversed.limb(index), &below(q, &factor.low));
+                high.mul_add(half.reversed.limb(index), &below(q, &factor.high));
+                moved = q.add(moved, half.sums[index]);
             }
-            let shifted = q.mul(q.reduce_u128(high), q.reduce_u128(1 << HALF_BITS));
-            let moved = q.mul(q.reduce_u128(all), q.reduce_u128(1 << (factor.bits - 1)));
-            *sum = q.add(*sum, q.sub(q.add(q.reduce_u128(low), shifted), moved));
+            let sums = [low, high].map(|mut products| {
+                let mut residues = Zeroizing::new(vec![0; basis.degree()]);
+                products.reduce_into(&mut residues);
+                sum(q, &residues)
+            });
+            for (sum, weight) in sums.into_iter().chain([moved]).zip(weights(q, bits)) {
+                *total = q.add(*total, q.mul(sum, weight));
+            }
         }
         Ok(())
     }
 }
 
-/// Bytes of a draw.
-const WORD: usize = size_of::<u128>();
+fn sum(q: &Modulus, residues: &[u64]) -> u64 {
+    // As many at a time as a word has room for.
+    let chunks = residues.chunks(1 << (u64::BITS - q.bits()).min(16));
+    chunks.fold(0, |sum, chunk| q.add(sum, q.reduce(chunk.iter().sum())))
+}
+
 /// Bits of the lower half of a coefficient.
-const HALF_BITS: u32 = 48;
-const HALF: u128 = (1 << HALF_BITS) - 1;
+const HALF_BITS: u32 = 35;
+/// The largest degree of any parameters.
+const MOST_COEFFICIENTS: usize = 1 << 16;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -130,7 +202,10 @@ mod tests {
     use crate::{CoefficientEncoder, ParameterSet};
 
     fn factor(parameters: &Parameters, raised: impl Fn(usize) -> u128, bits: u32) -> WideFactor {
-        WideFactor { raised: (0..parameters.degree()).map(raised).collect(), bits }
+        let part = |shift: u32| {
+            (0..parameters.degree()).map(|i| (raised(i) >> shift) as u64 & ((1 << HALF_BITS) - 1)).collect()
+        };
+        WideFactor { low: part(0), high: part(HALF_BITS), bits }
     }
 
     #[test]
@@ -138,7 +213,7 @@ mod tests {
         let parameters = ParameterSet::B.parameters().unwrap();
         let mut rng = Prg::from_seed([3; 16]);
         let encoder = CoefficientEncoder::new(&parameters, 1_032_193).unwrap();
-        for bits in [1, 20, 48, 49, 70, WideFactor::MOST_BITS] {
+        for bits in [1, 20, HALF_BITS, HALF_BITS + 1, WideFactor::MOST_BITS] {
             let edges = [0, 1, (1 << bits) - 1, 1 << (bits - 1)];
             let factors = [
                 WideFactor::draw(&parameters, bits, &mut rng).unwrap(),
@@ -156,9 +231,10 @@ mod tests {
             let prepared: Vec<_> = factors.iter().map(|factor| factor.prepared(&parameters)).collect();
             let product = C0::inner_product(&halves, &prepared, 1.0).unwrap().c0.into_coeff();
             let mut last = LastCoefficient::zero(&parameters);
-            for (half, factor) in halves.iter().zip(&factors) {
-                last.add_product(&half.coefficients(), factor).unwrap();
-            }
+            let halves: Vec<_> = halves.iter().map(C0::coefficients).collect();
+            last.add_products(&halves[..1], &factors[..1]).unwrap();
+            last.add_products(&halves[1..], &factors[1..]).unwrap();
+            assert!(last.add_products(&halves, &factors[1..]).is_err());
             for (limb, residue) in product.limbs().zip(&last.residues) {
                 assert_eq!(limb[parameters.degree() - 1], *residue, "{bits} bits");
             }
@@ -187,7 +263,7 @@ mod tests {
         let mut rng = Prg::from_seed([4; 16]);
         let wide = WideFactor::draw(&parameters, 70, &mut rng).unwrap();
         let mut counts = [0_u64; 16];
-        wide.raised.iter().for_each(|raised| counts[(raised >> 66) as usize] += 1);
+        wide.high.iter().for_each(|high| counts[(high >> (66 - HALF_BITS)) as usize] += 1);
         let statistic = lanner_testkit::uniform_chi_square(&counts);
         assert!(statistic < lanner_testkit::chi_square_limit(15), "{statistic}");
     }

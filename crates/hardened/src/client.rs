@@ -19,6 +19,7 @@ use crate::checks::{
     EQUATIONS, Each, all_terms, factors, hash, joined, of_equations, read_terms, with_first, write_terms,
 };
 use crate::form::{Form, Source};
+use crate::linear::Linear;
 use crate::scheme::{Behind, Layer, Scheme, Tweaks};
 
 /// A network as the client runs it.
@@ -109,15 +110,19 @@ impl Client {
         let mut stages = Vec::with_capacity(scheme.stages.len());
         for stage in &scheme.stages {
             let behind = &stage.behind;
-            let mut phases = Vec::new();
+            let mut received = Vec::new();
             for Layer { linear, .. } in scheme.layers_of(stage) {
                 for wanted in &linear.wanted {
                     // S -> C: c1 of an answer
                     let second =
                         channel.receive(kind::LINEAR_SECOND_HALF, linear.modulus.second_half_len())?;
-                    phases.push(key.prepare_phase(&linear.modulus, &second, wanted)?);
+                    received.push((linear, second, wanted));
                 }
             }
+            let prepare = |(linear, second, wanted): (&Linear, Vec<u8>, &Vec<usize>)| {
+                key.prepare_phase(&linear.modulus, &second, wanted)
+            };
+            let phases = parallel::map(received, prepare).into_iter().collect::<Result<_, _>>()?;
             let (own, rest) = of_layers.split_at(behind.wires());
             of_layers = rest;
             if behind.wires() > 0 {

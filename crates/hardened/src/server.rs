@@ -8,8 +8,8 @@ use lanner_bfv::{Ciphertext, KeyChallenge, KeyProof, KeyVerifier, LastCoefficien
 use lanner_gc::{Garbler, OutputDecoding, batches};
 use lanner_ot::CorrelatedSender;
 use lanner_primitives::{Bits, Block, Prg, PrgStream, Seed, parallel};
-use lanner_ring::Modulus;
 use lanner_ring::sample::uniform_below;
+use lanner_ring::{Modulus, Shoup};
 use lanner_step::encoding::{read_bits, read_elements, undecodable, write_bits, write_elements};
 use lanner_step::{GarblingSession, ProtocolError, Result, in_turns, kind};
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
@@ -287,9 +287,10 @@ impl Server {
             }
             Ok::<_, ProtocolError>(eta)
         };
-        let [first, second, third] = [of_equation(0)?, of_equation(1)?, of_equation(2)?];
-        let each = first.into_iter().zip(second).zip(third);
-        Ok(each.map(|((first, second), third)| [first, second, third]).collect())
+        let mut made = parallel::map(0..EQUATIONS, of_equation).into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok((0..made[0].len())
+            .map(|value| std::array::from_fn(|k| std::mem::take(&mut made[k][value])))
+            .collect())
     }
 
     /// Online: answers a prediction, and tells the client what it is told if its check is what it has to be.
@@ -488,8 +489,11 @@ impl Preparation<'_> {
     ) -> Result<(Zeroizing<Vec<Each>>, Each)> {
         let (scheme, p) = (self.scheme, &self.scheme.p);
         let values = multipliers[0].len();
+        let powers: Vec<Shoup> = powers.iter().map(|power| p.shoup(*power)).collect();
         let multiples = (0..values).flat_map(|value| {
-            powers.iter().map(move |power| std::array::from_fn(|k| p.mul(multipliers[k][value], *power)))
+            powers
+                .iter()
+                .map(move |power| std::array::from_fn(|k| p.mul_shoup(multipliers[k][value], *power)))
         });
         let multiples: Zeroizing<Vec<Each>> = Zeroizing::new(multiples.collect());
         let (sent, shares) =
@@ -545,9 +549,10 @@ impl Preparation<'_> {
     ) -> Result<Zeroizing<Vec<u64>>> {
         let (scheme, p) = (self.scheme, &self.scheme.p);
         let weights = scheme.weights_of(circuits);
+        let factors: Vec<Shoup> = weights.iter().map(|weight| p.shoup(*weight)).collect();
         let multiples = (0..eta[0].len()).flat_map(|value| {
-            weights.iter().map(move |weight| {
-                let [a, b, c] = [0, 1, 2].map(|k: usize| p.mul(eta[k][value], *weight));
+            weights.iter().zip(&factors).map(move |(weight, factor)| {
+                let [a, b, c] = [0, 1, 2].map(|k: usize| p.mul_shoup(eta[k][value], *factor));
                 [*weight, a, b, c]
             })
         });
@@ -627,18 +632,19 @@ fn send_checks(
             let sealed = CoefficientSealing::new(&scheme.check, &sum, key, scheme.check_noise, rng)?;
             Ok::<_, ProtocolError>((sealed, reversed))
         });
-        for (number, made) in numbers.zip(made) {
+        let mut masks = Vec::with_capacity(numbers.len());
+        for made in made {
             let ((second, sealing), reversed) = made?;
             // S -> C: c1 of a check
             channel.send(kind::CHECK_SECOND_HALF, &second)?;
-            for (v, factors) in v.iter_mut().zip(factors) {
-                let factor = p.shoup(factors[number]);
-                for (v, reversed) in v.iter_mut().zip(&reversed) {
-                    let terms = v.iter_mut().zip(reversed.iter());
-                    terms.for_each(|(v, mask)| *v = p.add(*v, p.mul_shoup(*mask, factor)));
-                }
-            }
             checks.push(sealing);
+            masks.push(reversed);
+        }
+        for (v, factors) in v.iter_mut().zip(factors) {
+            parallel::for_each(v.iter_mut().enumerate(), |(ciphertext, v)| {
+                let masks: Vec<&[u64]> = masks.iter().map(|mask| &mask[ciphertext][..]).collect();
+                p.add_dot_repeated(v, &masks, &factors[numbers.clone()], degree);
+            });
         }
     }
     Ok((checks, v))
@@ -655,10 +661,10 @@ fn add_products(
     let halves = parallel::map(halves, C0::coefficients);
     let each = scheme.ciphertexts();
     let added = parallel::map(sums.iter_mut().enumerate(), |(number, sum)| {
-        for (half, seed) in halves.iter().zip(&seeds[number * each + first..]) {
-            let mask = WideFactor::draw(&scheme.parameters, SIDE_BITS, &mut Prg::new(seed.clone()))?;
-            sum.add_product(half, &mask)?;
-        }
+        let seeds = &seeds[number * each + first..][..halves.len()];
+        let draw = |seed: &Seed| WideFactor::draw(&scheme.parameters, SIDE_BITS, &mut Prg::new(seed.clone()));
+        let masks: Vec<WideFactor> = seeds.iter().map(draw).collect::<Result<_, _>>()?;
+        sum.add_products(&halves, &masks)?;
         Ok(())
     });
     added.into_iter().collect()

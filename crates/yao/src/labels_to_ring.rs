@@ -14,7 +14,7 @@
 //!
 //! Four elements come from two blocks, as the four digits below the point of a fraction of 256 bits in base p: together within `2^-150` of uniform for `p < 2^26`.
 
-use lanner_primitives::{Block, Ring, TweakableHash};
+use lanner_primitives::{Block, Ring, TweakableHash, parallel};
 use lanner_step::{ProtocolError, Result};
 use zeroize::Zeroizing;
 
@@ -55,13 +55,34 @@ impl LabelsToRing {
         multipliers: &[[u64; TERMS]],
     ) -> Result<(Terms, Zeroizing<Terms>)> {
         ProtocolError::check_length("multipliers of outputs", zero_labels.len(), multipliers.len())?;
+        let parts = zero_labels.chunks(AT_ONCE).zip(multipliers.chunks(AT_ONCE)).enumerate();
+        let made = parallel::map(parts, |(part, (zero_labels, multipliers))| {
+            self.garbler_part(part * AT_ONCE, zero_labels, delta, multipliers)
+        });
+        let (mut sent, mut shares) =
+            (Vec::with_capacity(multipliers.len()), Zeroizing::new(Vec::with_capacity(multipliers.len())));
+        for (sent_part, shares_part) in made {
+            sent.extend_from_slice(&sent_part);
+            shares.extend_from_slice(&shares_part);
+        }
+        Ok((sent, shares))
+    }
+
+    /// [`Self::garbler`] for the outputs from number `start` on.
+    fn garbler_part(
+        &self,
+        start: usize,
+        zero_labels: &[Block],
+        delta: Block,
+        multipliers: &[[u64; TERMS]],
+    ) -> (Terms, Zeroizing<Terms>) {
         let ring = Ring::Prime(self.prime);
         // By colours: the label of colour 0 is the zero-label, moved by delta where that has colour 1.
         let of_colour = |colour: bool| {
             let moved = |zero: &Block| *zero ^ (Block::mask(zero.lsb() ^ colour) & delta);
             Zeroizing::new(zero_labels.iter().map(moved).collect::<Vec<_>>())
         };
-        let [zeros, ones] = [false, true].map(|colour| self.pads(&of_colour(colour)));
+        let [zeros, ones] = [false, true].map(|colour| self.pads(start, &of_colour(colour)));
         let mut shares = Zeroizing::new(Vec::with_capacity(multipliers.len()));
         let mut sent = Vec::with_capacity(multipliers.len());
         for ((zero_label, terms), (zero, one)) in
@@ -73,7 +94,7 @@ impl LabelsToRing {
             let signed = |e: usize| select(ring.neg(terms[e]), terms[e]);
             sent.push(std::array::from_fn(|e| ring.add(ring.sub(zero[e], one[e]), signed(e))));
         }
-        Ok((sent, shares))
+        (sent, shares)
     }
 
     /// The evaluator's shares, given what the garbler sent, whose elements are below the prime.
@@ -83,23 +104,34 @@ impl LabelsToRing {
     pub fn evaluator(&self, active_labels: &[Block], sent: &[[u64; TERMS]]) -> Result<Zeroizing<Terms>> {
         ProtocolError::check_length("corrections of outputs", active_labels.len(), sent.len())?;
         let ring = Ring::Prime(self.prime);
-        let mut shares = self.pads(active_labels);
-        for (share, (label, sent)) in shares.iter_mut().zip(active_labels.iter().zip(sent)) {
-            let colour = u64::from(label.lsb()).wrapping_neg();
-            *share = std::array::from_fn(|e| ring.add(share[e], sent[e] & colour));
-        }
+        let parts = active_labels.chunks(AT_ONCE).zip(sent.chunks(AT_ONCE)).enumerate();
+        let made = parallel::map(parts, |(part, (active_labels, sent))| {
+            let mut shares = self.pads(part * AT_ONCE, active_labels);
+            for (share, (label, sent)) in shares.iter_mut().zip(active_labels.iter().zip(sent)) {
+                let colour = u64::from(label.lsb()).wrapping_neg();
+                *share = std::array::from_fn(|e| ring.add(share[e], sent[e] & colour));
+            }
+            shares
+        });
+        let mut shares = Zeroizing::new(Vec::with_capacity(sent.len()));
+        made.iter().for_each(|part| shares.extend_from_slice(part));
         Ok(shares)
     }
 
-    fn pads(&self, labels: &[Block]) -> Zeroizing<Terms> {
+    /// The pads of the labels of outputs from number `start` on.
+    fn pads(&self, start: usize, labels: &[Block]) -> Zeroizing<Terms> {
+        let first = self.first.wrapping_add(2 * start as u128);
         let mut hashes = [(); 2].map(|()| Zeroizing::new(labels.to_vec()));
         for (number, hashes) in hashes.iter_mut().enumerate() {
-            self.hash.hash_in_place(hashes, Block::ZERO, self.first.wrapping_add(number as u128), 2);
+            self.hash.hash_in_place(hashes, Block::ZERO, first.wrapping_add(number as u128), 2);
         }
         let pairs = hashes[0].iter().zip(hashes[1].iter());
         Zeroizing::new(pairs.map(|(high, low)| digits([*low, *high], self.prime)).collect())
     }
 }
+
+/// Outputs that one thread converts at a time.
+const AT_ONCE: usize = 1 << 12;
 
 /// The first digits in base `p` of the fraction whose lower and upper half these are.
 fn digits(fraction: [Block; 2], p: u64) -> [u64; TERMS] {
@@ -190,7 +222,7 @@ mod tests {
     /// Equal labels at different places, and under other tweaks, have unrelated pads: circuits hash sixteen instances' labels under one key.
     #[test]
     fn equal_labels_have_pads_of_their_own_at_every_place() {
-        let pads = [9, 11, 1 << 100].map(|first| conversion(first).pads(&[Block(3); 16]));
+        let pads = [9, 11, 1 << 100].map(|first| conversion(first).pads(0, &[Block(3); 16]));
         let mut seen: Vec<_> = pads[0].iter().chain(pads[2].iter()).collect();
         seen.sort_unstable();
         seen.dedup();
