@@ -52,7 +52,9 @@ impl WideFactor {
         let mut half = |bits: u32| {
             let mut words = vec![0; parameters.degree()];
             random.fill_bytes(bytemuck::cast_slice_mut(&mut words));
-            words.iter_mut().for_each(|word| *word = u64::from_le(*word) & ((1 << bits) - 1));
+            for word in &mut words {
+                *word = u64::from_le(*word) & ((1 << bits) - 1);
+            }
             words
         };
         let low = half(bits.min(HALF_BITS));

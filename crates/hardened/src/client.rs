@@ -94,16 +94,6 @@ impl Client {
             || Ok::<_, ProtocolError>(Block::from_bytes(salts.array().map_err(ChannelError::from)?));
         let salts = [salt()?, salt()?];
         let mut tweaks = Tweaks::new(scheme, salts[0]);
-        let last = scheme.parameters.degree() - 1;
-        let mut checks = Vec::with_capacity(scheme.masks);
-        for numbers in lanner_step::in_turns(scheme.masks) {
-            // S -> C: c1 of a check
-            let receive = |_| channel.receive(kind::CHECK_SECOND_HALF, scheme.check.second_half_len());
-            let received = numbers.map(receive).collect::<Result<Vec<_>, _>>()?;
-            let prepared =
-                parallel::map(received, |second| key.prepare_phase(&scheme.check, &second, &[last]));
-            checks.extend(prepared.into_iter().collect::<Result<Vec<_>, _>>()?);
-        }
         let (mut known, mut changes) = ([0; EQUATIONS], Zeroizing::new(Vec::new()));
         changes.resize(scheme.input_bits(), [0; EQUATIONS]);
         let mut encryptions = encryptions.into_iter();
@@ -140,6 +130,16 @@ impl Client {
         }
         let committed = commit(scheme, channel, &mut tweaks, of_input, &mut known)?;
         changes[..committed.len()].copy_from_slice(&committed);
+        let last = scheme.parameters.degree() - 1;
+        let mut checks = Vec::with_capacity(scheme.masks);
+        for numbers in lanner_step::in_turns(scheme.masks) {
+            // S -> C: c1 of a check
+            let receive = |_| channel.receive(kind::CHECK_SECOND_HALF, scheme.check.second_half_len());
+            let received = numbers.map(receive).collect::<Result<Vec<_>, _>>()?;
+            let prepared =
+                parallel::map(received, |second| key.prepare_phase(&scheme.check, &second, &[last]));
+            checks.extend(prepared.into_iter().collect::<Result<Vec<_>, _>>()?);
+        }
         Ok(ClientMaterial { salts, choices, known, changes, stages, checks })
     }
 

@@ -1,6 +1,8 @@
 //! The server: it has the weights, garbles, and checks.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use lanner_bfv::function_privacy::{CoefficientSealing, PhaseSealing};
 use lanner_bfv::halves::{C0, C1};
@@ -132,15 +134,13 @@ impl Server {
             parallel::map(seeds.chunks(C1::ENCODED_LEN), expand).into_iter().collect::<Result<_>>()?;
         // Checked before anything is said that depends on it.
         let (q, _) = session.transfers(channel, scheme.transfers())?;
-        let (of_input, mut of_layers) = q.split_at(scheme.input_bits());
-
         let delta = session.cot().delta();
         let (salt, garbling_salt) = (Block::public(rng), Block::public(rng));
         // S -> C: salts
         channel.send(kind::SALTS, &[salt.to_bytes(), garbling_salt.to_bytes()].concat())?;
         let (labels, masks, seed_of_factors) = (rng.seed(), rng.seed(), rng.seed());
         let factors = factors(scheme, &seed_of_factors);
-        let (checks, v) = send_checks(scheme, channel, &announced, &key, &masks, &factors, rng)?;
+        let v = multipliers_of_checks(scheme, announced.len(), &masks, &factors)?;
         let chi = self.draw_chi(rng);
         let eta = self.multipliers(&v, &chi)?;
         let mut prepared = Preparation {
@@ -152,16 +152,61 @@ impl Server {
             tweaks: Tweaks::new(scheme, salt),
             labels: PrgStream::new(&labels),
             next_label: 0,
-            expected: joined(
-                scheme,
-                &factors,
-                &checks.iter().map(CoefficientSealing::share).collect::<Vec<_>>(),
-            ),
+            expected: [0; EQUATIONS],
             changes: Zeroizing::new(Vec::with_capacity(scheme.transfers())),
         };
         // The input's come first.
         prepared.changes.resize(scheme.input_bits(), [0; EQUATIONS]);
+        let seeds = parallel::seeds(scheme.masks, rng);
+        // The checks are long to compute and short to send: meanwhile tables are sent.
+        let (made, checks) = thread::scope(|scope| {
+            let checks = scope.spawn(|| seal_checks(scheme, &announced, &key, &masks, &seeds));
+            let made = self.prepare_stages(
+                &mut prepared,
+                &announced,
+                &key,
+                q.split_at(scheme.input_bits()),
+                (&chi, &eta),
+                rng,
+            );
+            (made, checks.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        });
+        let (layers, told) = made?;
+        let (seconds, checks): (Vec<_>, Vec<_>) = checks?.into_iter().unzip();
+        for second in seconds {
+            // S -> C: c1 of a check
+            prepared.channel.send(kind::CHECK_SECOND_HALF, &second)?;
+        }
+        prepared.channel.flush()?;
+        let Preparation { mut expected, changes, .. } = prepared;
+        let shares: Vec<u64> = checks.iter().map(CoefficientSealing::share).collect();
+        let of_checks = joined(scheme, &factors, &shares);
+        expected.iter_mut().zip(of_checks).for_each(|(sum, share)| *sum = scheme.p.add(*sum, share));
+        Ok(ServerMaterial {
+            salt,
+            delta: Box::new(Zeroizing::new(delta)),
+            labels,
+            masks,
+            factors: seed_of_factors,
+            layers,
+            checks,
+            expected,
+            changes,
+            told,
+        })
+    }
 
+    /// Offline, stage by stage: seals answers, commits the client's bits, garbles. Returns the sealings of each layer, and what the client is told in the end.
+    fn prepare_stages(
+        &self,
+        prepared: &mut Preparation<'_>,
+        announced: &[Ciphertext],
+        key: &PublicKey,
+        (of_input, mut of_layers): (&[Block], &[Block]),
+        (chi, eta): (&[Multipliers], &[Multipliers]),
+        rng: &mut Prg,
+    ) -> Result<(Vec<Vec<PhaseSealing>>, Last)> {
+        let scheme = &*self.scheme;
         // The lowest value of each element of the input is the server's share of it.
         let low = Zeroizing::new(vec![scheme.p.reduce_signed(scheme.low); scheme.inputs]);
         let mut known = Known { elements: vec![low], outputs: Vec::new() };
@@ -179,7 +224,7 @@ impl Server {
                 let mut sealings = Vec::with_capacity(linear.outputs.len());
                 for (ahead, places) in weights.ahead(linear, inputs)?.iter().zip(&linear.outputs) {
                     let (second, sealing) =
-                        PhaseSealing::new(&linear.modulus, ahead, &key, linear.noise, places.len(), rng)?;
+                        PhaseSealing::new(&linear.modulus, ahead, key, linear.noise, places.len(), rng)?;
                     // S -> C: c1 of an answer
                     prepared.channel.send(kind::LINEAR_SECOND_HALF, &second)?;
                     for ((_, element), mask) in places.iter().zip(sealing.shares().iter()) {
@@ -212,20 +257,7 @@ impl Server {
             }
         }
         prepared.commit_input(of_input, &eta[0])?;
-        prepared.channel.flush()?;
-        let Preparation { expected, changes, .. } = prepared;
-        Ok(ServerMaterial {
-            salt,
-            delta: Box::new(Zeroizing::new(delta)),
-            labels,
-            masks,
-            factors: seed_of_factors,
-            layers,
-            checks,
-            expected,
-            changes,
-            told: told.ok_or(ProtocolError::Missing("what a client is told"))?,
-        })
+        Ok((layers, told.ok_or(ProtocolError::Missing("what a client is told"))?))
     }
 
     /// `chi` of each committed value of each stage.
@@ -602,52 +634,56 @@ fn mask_seeds(scheme: &Scheme, masks: &Seed) -> Vec<Seed> {
     (0..scheme.masks * scheme.ciphertexts()).map(|_| random.seed()).collect()
 }
 
-/// The second halves of all checks; returns what is kept of them, and what multiplies each coefficient of the ciphertexts in each equation.
-fn send_checks(
+/// What multiplies each coefficient of the ciphertexts in each equation.
+fn multipliers_of_checks(
     scheme: &Scheme,
-    channel: &mut dyn Channel,
-    announced: &[Ciphertext],
-    key: &PublicKey,
+    ciphertexts: usize,
     masks: &Seed,
     factors: &[Zeroizing<Vec<u64>>; EQUATIONS],
-    rng: &mut Prg,
-) -> Result<(Vec<CoefficientSealing>, [Residues; EQUATIONS])> {
+) -> Result<[Residues; EQUATIONS]> {
     let (p, degree) = (&scheme.p, scheme.parameters.degree());
     let seeds = mask_seeds(scheme, masks);
     let mut v: [Residues; EQUATIONS] =
-        std::array::from_fn(|_| Zeroizing::new(vec![vec![0; degree]; announced.len()]));
-    let mut checks = Vec::with_capacity(scheme.masks);
+        std::array::from_fn(|_| Zeroizing::new(vec![vec![0; degree]; ciphertexts]));
     for numbers in in_turns(scheme.masks) {
-        let own = parallel::seeds(numbers.len(), rng);
-        let made = parallel::map(numbers.clone().zip(own.iter()), |(number, own)| {
-            let (mut prepared, mut reversed) = (Vec::new(), Vec::new());
-            for seed in &seeds[number * announced.len()..(number + 1) * announced.len()] {
-                let mask = WideFactor::draw(&scheme.parameters, SIDE_BITS, &mut Prg::new(seed.clone()))?;
-                prepared.push(mask.prepared(&scheme.parameters));
-                reversed.push(mask.reversed(p));
-            }
-            let norm = scheme.check_norm();
-            let sum = Ciphertext::inner_product_ahead(announced, &prepared, norm)?;
-            let rng = &mut Prg::new(own.clone());
-            let sealed = CoefficientSealing::new(&scheme.check, &sum, key, scheme.check_noise, rng)?;
-            Ok::<_, ProtocolError>((sealed, reversed))
+        let drawn = parallel::map(numbers.clone(), |number| {
+            let seeds = &seeds[number * ciphertexts..(number + 1) * ciphertexts];
+            seeds.iter().map(|seed| Ok(mask(scheme, seed)?.reversed(p))).collect::<Result<Vec<_>>>()
         });
-        let mut masks = Vec::with_capacity(numbers.len());
-        for made in made {
-            let ((second, sealing), reversed) = made?;
-            // S -> C: c1 of a check
-            channel.send(kind::CHECK_SECOND_HALF, &second)?;
-            checks.push(sealing);
-            masks.push(reversed);
-        }
+        let drawn = drawn.into_iter().collect::<Result<Vec<_>>>()?;
         for (v, factors) in v.iter_mut().zip(factors) {
             parallel::for_each(v.iter_mut().enumerate(), |(ciphertext, v)| {
-                let masks: Vec<&[u64]> = masks.iter().map(|mask| &mask[ciphertext][..]).collect();
+                let masks: Vec<&[u64]> = drawn.iter().map(|masks| &masks[ciphertext][..]).collect();
                 p.add_dot_repeated(v, &masks, &factors[numbers.clone()], degree);
             });
         }
     }
-    Ok((checks, v))
+    Ok(v)
+}
+
+/// The second halves of all checks, and what is kept of them; their randomness comes from `seeds`.
+fn seal_checks(
+    scheme: &Scheme,
+    announced: &[Ciphertext],
+    key: &PublicKey,
+    masks: &Seed,
+    seeds: &parallel::Seeds,
+) -> Result<Vec<(Vec<u8>, CoefficientSealing)>> {
+    let of_masks = mask_seeds(scheme, masks);
+    let each = of_masks.chunks(announced.len()).zip(seeds.iter());
+    let sealed = parallel::map(each, |(of_masks, seed)| {
+        let prepare = |seed: &Seed| Ok(mask(scheme, seed)?.prepared(&scheme.parameters));
+        let prepared = of_masks.iter().map(prepare).collect::<Result<Vec<_>>>()?;
+        let sum = Ciphertext::inner_product_ahead(announced, &prepared, scheme.check_norm())?;
+        let rng = &mut Prg::new(seed.clone());
+        Ok(CoefficientSealing::new(&scheme.check, &sum, key, scheme.check_noise, rng)?)
+    });
+    sealed.into_iter().collect()
+}
+
+/// The mask of a seed.
+fn mask(scheme: &Scheme, seed: &Seed) -> Result<WideFactor> {
+    Ok(WideFactor::draw(&scheme.parameters, SIDE_BITS, &mut Prg::new(seed.clone()))?)
 }
 
 /// Adds the products of a layer's first halves to each check's sum; their ciphertexts are numbered from `first` on.
@@ -662,8 +698,7 @@ fn add_products(
     let each = scheme.ciphertexts();
     let added = parallel::map(sums.iter_mut().enumerate(), |(number, sum)| {
         let seeds = &seeds[number * each + first..][..halves.len()];
-        let draw = |seed: &Seed| WideFactor::draw(&scheme.parameters, SIDE_BITS, &mut Prg::new(seed.clone()));
-        let masks: Vec<WideFactor> = seeds.iter().map(draw).collect::<Result<_, _>>()?;
+        let masks = seeds.iter().map(|seed| mask(scheme, seed)).collect::<Result<Vec<_>>>()?;
         sum.add_products(&halves, &masks)?;
         Ok(())
     });

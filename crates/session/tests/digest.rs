@@ -56,5 +56,5 @@ const DIGESTS: [&str; 5] = [
     "9f87881208915fbb ba8f26167e817bf4",
     "fa67c8fa458f78d9 6bd88a4a4221e69b",
     "44a297ea1c1bb2e0 6d26db63b1c5fd41",
-    "610f0507071d9a37 1f613a95950f2b6f",
+    "2a877b3f904948bd d3f1300eb5d7f1f5",
 ];

@@ -114,7 +114,9 @@ impl LabelsToRing {
             shares
         });
         let mut shares = Zeroizing::new(Vec::with_capacity(sent.len()));
-        made.iter().for_each(|part| shares.extend_from_slice(part));
+        for part in &made {
+            shares.extend_from_slice(part);
+        }
         Ok(shares)
     }
 
