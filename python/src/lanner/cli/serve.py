@@ -24,6 +24,7 @@ from lanner.cli.offered import Offered
 from lanner.cli.open_files import allow_open_files
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
+from lanner.cli.stopping import Stopping
 from lanner.errors import MisuseError
 from lanner.model import Model, load
 from lanner.server import DEFAULT_SESSIONS, DEFAULT_TIMEOUT, Server
@@ -168,7 +169,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.structured = options.log_format == "json"
     give_back_large_buffers()
     allow_open_files(options.max_sessions)
-    stopped = threading.Event()
+    stopped = Stopping()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     if options.until_stdin_closes:
         threading.Thread(target=_await_end_of_input, args=(stopped,), daemon=True).start()
@@ -188,9 +189,7 @@ class _Metrics:
     names: Sequence[str]
 
 
-def _serve(
-    server: Server, metrics: _Metrics, readers: Sequence[Reader], stopped: threading.Event, output: Output
-) -> None:
+def _serve(server: Server, metrics: _Metrics, readers: Sequence[Reader], stopped: Stopping, output: Output) -> None:
     """Serve until the event, and tell the readers what becomes of connections."""
     readiness = Readiness()
     with _watched(server, metrics, readiness) as (address, counts):
@@ -264,7 +263,7 @@ def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _wait(stopped: threading.Event, journal: Journal, output: Output) -> None:
+def _wait(stopped: Stopping, journal: Journal, output: Output) -> None:
     """Read the journal until the server is to stop."""
     ended = EndedSessions(QUIET_LOOKS)
     # Waiting in slices lets Python run the signals' handlers on every platform.
@@ -274,7 +273,7 @@ def _wait(stopped: threading.Event, journal: Journal, output: Output) -> None:
     output.tell(f"stopping: sessions have {DRAIN_SECONDS:g} s to finish; Ctrl-C ends them now", event="stopping")
 
 
-def _await_end_of_input(stopped: threading.Event) -> None:
+def _await_end_of_input(stopped: Stopping) -> None:
     while os.read(sys.stdin.fileno(), 1):
         pass
     stopped.set()
