@@ -196,7 +196,8 @@ fn search(
         let reason = why_no_more(bits, limit.as_ref());
         let room = limit.as_ref().map(|limit| limit.fix.clone()).filter(|fix| !fix.is_empty());
         let fix = room.unwrap_or_else(|| next_step(&reached, prepared.covers_little(options)));
-        let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
+        let node = limit.map(|limit| limit.node).filter(|node| !node.is_empty());
+        let node = node.unwrap_or_else(|| coarsest(&best.network));
         let fix = format!(
             "{fix}; `lanner debug` shows which layer loses precision, and {} compiles the model as it is",
             Field::ALLOW_IMPRECISE
@@ -316,9 +317,9 @@ pub(super) struct Refusal {
 impl From<CompileError> for Refusal {
     fn from(error: CompileError) -> Self {
         let node = match &error {
-            CompileError::RangeOverflow { node, .. } | CompileError::UnsupportedOp { node, .. } => {
-                node.clone()
-            }
+            CompileError::RangeOverflow { node, .. }
+            | CompileError::UnsupportedOp { node, .. }
+            | CompileError::Unproved { node } => node.clone(),
             CompileError::Network { place, .. } => place.clone(),
             _ => String::new(),
         };

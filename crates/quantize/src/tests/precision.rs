@@ -157,6 +157,13 @@ fn what_no_ring_has_room_for_is_refused_by_the_layers_name_or_taken_as_it_is() {
 }
 
 #[test]
+fn a_value_that_no_ring_proves_is_named() {
+    let committed = QuantizationOptions::one_prime();
+    let refused = compiled(small_network(1), &committed, aim(Precision::Error(1e-9)), &ROOMY).unwrap_err();
+    assert!(matches!(&refused, CompileError::Precision { node, .. } if !node.is_empty()), "{refused}");
+}
+
+#[test]
 fn a_mode_without_room_limits_the_bits() {
     let cost = |network: &PublicNetwork| {
         let wide = network.nodes().iter().find(|node| node.accumulator.bits() > 24);
