@@ -33,6 +33,9 @@ NETWORKS = {
     "trees_lightgbm_5x500x31": "a table's row, LightGBM of 2,500 trees",
     "encoder_2x128_128": "128 tokens, the encoder of BERT-tiny's size",
     "encoder_6x384_128": "128 tokens, the encoder of MiniLM-L6's size",
+    "encoder_12x768_128": "128 tokens, the encoder of BERT-base's size",
+    "decoder_12x768_64": "64 tokens, the decoder of GPT-2 small's size",
+    "vision_12x768_224": "ImageNet, the size of ViT-base",
 }
 
 #: The network by which modes and links are compared.

@@ -63,6 +63,16 @@ pub enum CompileError {
         /// How many it may have.
         most: usize,
     },
+    /// More elements in all values together than a compiled network may have.
+    #[error("node `{node}`: up to here the network's values have {elements} elements; the limit is {most}")]
+    TooManyElements {
+        /// The node.
+        node: String,
+        /// How many the values up to it have.
+        elements: usize,
+        /// How many all may have.
+        most: usize,
+    },
     /// No node has weights.
     #[error("the network has no convolution or matrix product with weights, so there is no model to protect")]
     NoLayer,
@@ -207,7 +217,9 @@ impl CompileError {
             Self::TensorFile { .. } => "export the weights again",
             Self::UnknownTensor { .. } => "export the model again",
             Self::NotFinite { .. } => "retrain or repair the model",
-            Self::TooManyNodes { .. } => "use fewer layers, or shorter sequences",
+            Self::TooManyNodes { .. } | Self::TooManyElements { .. } => {
+                "use fewer layers, or shorter sequences"
+            }
             Self::NoLayer => "run it without lanner: there are no weights to protect",
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
             Self::RangeOverflow { .. } => "normalise the weights of this layer, or ask for fewer bits",

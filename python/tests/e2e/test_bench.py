@@ -17,7 +17,15 @@ from helpers.scraping import Scraped
 from lanner.benchmarks.cases import Case, cases
 from lanner.benchmarks.measure import measure
 from lanner.benchmarks.rows import Row
-from lanner.benchmarks.transformers import drawn_texts, encoder, encoder_file
+from lanner.benchmarks.transformers import (
+    decoder,
+    decoder_file,
+    drawn_texts,
+    encoder,
+    encoder_file,
+    vision,
+    vision_file,
+)
 from lanner.benchmarks.trees import complete
 from lanner.network import Network
 from lanner.options import Protocols
@@ -162,9 +170,26 @@ def test_a_drawn_encoder_is_right() -> None:
     assert np.array_equal(sample, texts[0])
 
 
-def test_encoders_are_a_suite_of_their_own() -> None:
+def test_a_drawn_decoder_and_a_drawn_classifier_of_pictures_are_right() -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    sizes = {"layers": 1, "width": 8, "heads": 2}
+    model, sample = decoder("small", **sizes, tokens=4, words=30, protocols=Protocols("cheetah"))
+    session = onnxruntime.InferenceSession(decoder_file(**sizes, tokens=4, words=30).SerializeToString())
+    (scores,) = session.run(None, {"x": sample[None]})
+    ours = model.predict_fixed(sample[None])
+    assert np.abs(ours - scores).max() < 0.02 * np.ptp(scores)
+    assert model.manifest.output == "top-5"
+    side = {"side": 8, "patch": 4, "classes": 6}
+    model, sample = vision("small", **sizes, **side, protocols=Protocols("cheetah"))
+    session = onnxruntime.InferenceSession(vision_file(**sizes, **side).SerializeToString())
+    (scores,) = session.run(None, {"x": sample[None]})
+    assert np.abs(model.predict_fixed(sample[None]) - scores).max() < 0.02 * np.ptp(scores)
+
+
+def test_transformers_are_a_suite_of_their_own() -> None:
     names = [case.name for case in cases("transformers", "cheetah")]
-    assert names == ["encoder_2x128_128", "encoder_6x384_128", "encoder_12x768_128"]
+    assert names[:3] == ["encoder_2x128_128", "encoder_6x384_128", "encoder_12x768_128"]
+    assert names[3:] == ["decoder_12x768_64", "vision_12x768_224"]
     assert not cases("transformers", "falcon")
 
 

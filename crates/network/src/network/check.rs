@@ -12,8 +12,8 @@ use crate::window::{MAX_AXIS, MAX_WEIGHTS};
 
 /// The largest number of elements of one value.
 const MAX_ELEMENTS: usize = 1 << 24;
-/// The largest number of elements of all values.
-const MAX_ELEMENTS_IN_ALL: usize = 1 << 28;
+/// The largest number of elements of all values. Limits on memory are lower but for a few networks.
+const MAX_ELEMENTS_IN_ALL: usize = 1 << 30;
 
 /// Checks everything but limits and bounds.
 pub(super) fn check(network: &PublicNetwork) -> Result<(), CompileError> {
@@ -37,7 +37,8 @@ pub(super) fn check(network: &PublicNetwork) -> Result<(), CompileError> {
         check_node(network, index).map_err(|reason| wrong(&node.name, &reason))?;
         elements += node.len();
         if elements > MAX_ELEMENTS_IN_ALL {
-            return Err(wrong(&node.name, "the values up to it have too many elements in all"));
+            let node = node.name.clone();
+            return Err(CompileError::TooManyElements { node, elements, most: MAX_ELEMENTS_IN_ALL });
         }
     }
     check_uses(network)

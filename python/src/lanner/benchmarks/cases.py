@@ -128,10 +128,10 @@ def _trees() -> list[Case]:
 
 
 def _transformers() -> list[Case]:
-    from lanner.benchmarks.transformers import ENCODERS
+    from lanner.benchmarks.transformers import TRANSFORMERS
 
     return [
-        Case("transformers", name, build, modes=("cheetah",), max_memory="8GiB") for name, build in ENCODERS.items()
+        Case("transformers", name, build, modes=("cheetah",), max_memory="8GiB") for name, build in TRANSFORMERS.items()
     ]
 
 
