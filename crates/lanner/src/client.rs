@@ -244,7 +244,8 @@ impl Client {
         let inputs = requests.collect::<Result<Vec<_>>>()?;
         // Enough for those that run together next, and no more: what is prepared takes its share of the connection from them.
         let left = self.requester.prepared().saturating_sub(inputs.len());
-        let next = follow.div_ceil(batch).min(self.fit()).saturating_sub(left);
+        let wanted = if self.requester.prepares() { follow.div_ceil(batch) } else { 0 };
+        let next = wanted.min(self.fit()).saturating_sub(left);
         let inputs: Vec<&[i64]> = inputs.iter().map(|input| input.as_slice()).collect();
         drop(self.channel.take_longest_sent());
         let predicted = match inputs.as_slice() {

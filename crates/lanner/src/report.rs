@@ -134,12 +134,15 @@ fn features(input: &NetworkInput) -> Option<Value> {
 
 /// Bytes that each party keeps, to within small change; `shared` of the server's are kept once for several layers.
 pub(crate) fn memory_of(memory: &Memory, shared: u64) -> Value {
+    let [client, server] = memory.of_unprepared();
     json!({
         "server_bytes": memory.model - shared,
         "server_bytes_per_session": memory.session,
-        "server_bytes_per_prediction": memory.server_material,
+        "server_bytes_per_prediction": server,
+        "server_bytes_per_prepared_prediction": memory.server_material,
         "server_bytes_at_work": memory.working,
-        "client_bytes_per_prediction": memory.client_material,
+        "client_bytes_per_prediction": client,
+        "client_bytes_per_prepared_prediction": memory.client_material,
         "client_bytes_at_work": memory.client_working,
         "layout_bytes": memory.layouts,
     })

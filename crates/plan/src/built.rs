@@ -125,10 +125,18 @@ impl BuiltPlan {
         // Beside a layer in work there are the values that others read later.
         once.working += self.values;
         once.client_working += self.values;
-        Ok(self.visits.iter().filter_map(Visit::step).fold(once, |memory, step| {
-            let Memory { client_material, server_material, .. } = each[step];
-            memory.beside(Memory { client_material, server_material, ..Memory::default() })
-        }))
+        let material = |visits: &[Visit]| {
+            let steps = visits.iter().filter_map(Visit::step).map(|step| each[step]);
+            let add = |[client, server]: [u64; 2], memory: Memory| {
+                [client + memory.client_material, server + memory.server_material]
+            };
+            steps.fold([0; 2], add)
+        };
+        let runs = self.runs()?.into_iter().map(|run| material(&self.visits[run]));
+        let [client_run, server_run] =
+            runs.fold([0; 2], |most, run| [most[0].max(run[0]), most[1].max(run[1])]);
+        let [client_material, server_material] = material(&self.visits);
+        Ok(Memory { client_material, server_material, client_run, server_run, ..once })
     }
 
     /// Of the bytes of a model, those that its server need not keep, since layers with the same weights share them. `plan` is what this was

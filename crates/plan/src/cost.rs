@@ -51,16 +51,18 @@ impl BuiltPlan {
                 costs[step] = costs[step].beside(cost);
             }
         };
-        let mut before = Cost::NONE;
-        for (visit, cost) in self.visits().iter().zip(&costs) {
-            add(&mut online, visit, follow(&mut before, cost.online));
-        }
-        let mut before = Cost::NONE;
+        // A prediction that is made run by run has both phases in turns.
+        let by_runs = self.memory()?.is_by_runs();
+        let [mut before, mut before_online] = [Cost::NONE; 2];
         for run in self.runs()? {
             let costs = &costs[run.clone()];
             before = costs.iter().fold(before, |before, cost| before.then(cost.offline.request));
-            for (visit, StepCost { offline: cost, .. }) in self.visits()[run].iter().zip(costs) {
+            for (visit, StepCost { offline: cost, .. }) in self.visits()[run.clone()].iter().zip(costs) {
                 add(&mut offline, visit, cost.request.beside(follow(&mut before, cost.answer)));
+            }
+            let before = if by_runs { &mut before } else { &mut before_online };
+            for (visit, cost) in self.visits()[run].iter().zip(costs) {
+                add(&mut online, visit, follow(before, cost.online));
             }
         }
         Ok(PlanCost { setup, offline, online })

@@ -342,8 +342,14 @@ mod tests {
     #[test]
     fn a_client_of_32_bits_holds_no_more_than_it_can_address() {
         const THREE_GIB: u64 = 3 << 30;
-        let memory =
-            |client| Memory { client_material: client, server_material: 6 << 30, ..Memory::default() };
+        // Runs as large as all.
+        let memory = |client| Memory {
+            client_material: client,
+            server_material: 6 << 30,
+            client_run: client,
+            server_run: 6 << 30,
+            ..Memory::default()
+        };
         let refused = |client, memory_limit| {
             let limits = Limits { memory: memory_limit, ..Limits::default() };
             match check_memory_within(&memory(client), &limits, THREE_GIB) {

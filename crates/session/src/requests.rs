@@ -7,6 +7,7 @@
 //! set up             -->            keys, garbling, transfers: once, before anything is prepared
 //! prepare            -->            offline phase of one prediction, for this session
 //! predict            -->            online phase, with the oldest of it
+//! predict unprepared -->            both phases of one prediction, run by run
 //! together, how many -->            predictions and preparations for others, all at once, on lanes of the connection
 //!                    <--            how many are prepared, and how many may run at once the next time, on the last lane
 //!
@@ -58,6 +59,8 @@ pub enum Request {
     Prepare,
     /// A prediction with the oldest material.
     Predict,
+    /// A prediction without material, which is made run by run, each just before it is used.
+    PredictUnprepared,
     /// The end of the session.
     End,
     /// Material for one prediction, kept by both parties for any session.
@@ -97,6 +100,7 @@ impl Request {
             Self::Resume => 9,
             Self::SetUpUploaded(_) => 10,
             Self::Together { .. } => 11,
+            Self::PredictUnprepared => 12,
         }
     }
 
@@ -148,6 +152,7 @@ impl Request {
                 let [predictions, preparations] = counts;
                 Self::Together { predictions, preparations }
             }
+            12 => Self::PredictUnprepared,
             _ => return Err(ChannelError::Malformed { what: "request" }),
         })
     }

@@ -85,6 +85,10 @@ pub(crate) fn run_plan(network: &Network, plan: &Plan, inputs: &[Vec<i64>]) -> V
             check_computed(&steps, prepared.costs(), Phase::Offline);
             check_computed(&steps, &session.predict(&mut server, prepared).unwrap(), Phase::Online);
         }
+        let computed = session.predict_unprepared(&mut server).unwrap();
+        let (offline, online) = computed.split_at(steps.len());
+        check_computed(&steps, offline, Phase::Offline);
+        check_computed(&steps, online, Phase::Online);
     });
     let (mut session, setup) = ClientSession::setup(&mut client, client_plan, rng(2)).unwrap();
     let built = plan.build().unwrap();
@@ -96,7 +100,16 @@ pub(crate) fn run_plan(network: &Network, plan: &Plan, inputs: &[Vec<i64>]) -> V
         check_costs(&predicted, &setup, &steps, plan.mode);
         outcome
     };
-    let outcomes = inputs.iter().map(predict).collect();
+    let outcomes: Vec<Outcome> = inputs.iter().map(predict).collect();
+    // The same run by run: what is sent, and what comes out where that is the reference's.
+    let predicted = built.next_cost(&mut supply).unwrap();
+    let (outcome, steps) = session.predict_unprepared(&mut client, &inputs[0]).unwrap();
+    let costs = predicted.offline.iter().chain(&predicted.online);
+    let sent: Vec<_> = costs.map(|cost| [cost.client_bytes(), cost.server_bytes()]).collect();
+    assert_eq!(steps.iter().map(|step| [step.traffic.sent, step.traffic.received]).collect::<Vec<_>>(), sent);
+    if plan.mode.is_exact() {
+        assert_eq!(outcome, outcomes[0]);
+    }
     serving.join().unwrap();
     outcomes
 }

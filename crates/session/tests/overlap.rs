@@ -250,3 +250,31 @@ fn a_client_that_asks_for_more_than_was_prepared_is_refused() {
         assert!(client.receive_header().is_err());
     }
 }
+
+/// Run by run, between predictions with material, and before anything was set up; an input of another length costs nothing.
+#[test]
+fn what_is_not_prepared_is_predicted_beside_what_is() {
+    for mode in [Mode::Cheetah(Rounding::Exact), Mode::Falcon] {
+        let world = World::of(mode);
+        let outcomes = world.session(Server::Roomy, |requester, channel| {
+            assert!(requester.prepares(), "little material is made as a whole");
+            let first = requester.predict_unprepared(channel, &world.inputs[0]).unwrap().0;
+            assert!(requester.predict_unprepared(channel, &[0]).is_err());
+            requester.prepare(channel).unwrap();
+            let second = requester.predict_unprepared(channel, &world.inputs[1]).unwrap().0;
+            assert_eq!(requester.prepared(), 1, "it leaves what is prepared");
+            let third = requester.predict(channel, &world.inputs[2]).unwrap().0;
+            [first, second, third]
+        });
+        assert_eq!(outcomes[..], world.outcomes[..3]);
+    }
+}
+
+#[test]
+fn nothing_is_predicted_before_the_set_up() {
+    let world = World::of(Mode::Falcon);
+    let model = Arc::new(ServedModel::new(&world.network, &world.plan).unwrap());
+    let (_client, mut server) = memory::pair();
+    let mut service = Responder::new(model, rng(2));
+    assert!(service.answer(&mut server, Request::PredictUnprepared).is_err());
+}

@@ -13,6 +13,10 @@ pub struct Memory {
     pub client_material: u64,
     /// The server's material of each prepared prediction.
     pub server_material: u64,
+    /// The client's material of a prediction that is made run by run: that of the run with the most.
+    pub client_run: u64,
+    /// The server's.
+    pub server_run: u64,
     /// The server's, while a layer is computed: values, rotated inputs and partial sums, messages.
     pub working: u64,
     /// Where elements lie in ciphertexts: each party's, once a model.
@@ -22,16 +26,34 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// What one client more takes of a server, with one prediction prepared and one layer in work.
+    /// Whether a prediction that was not prepared is made run by run, since either party would hold more than 1 GiB of material otherwise.
+    #[must_use]
+    pub const fn is_by_runs(self) -> bool {
+        self.client_material > AHEAD || self.server_material > AHEAD
+    }
+
+    /// The client's material and the server's, of a prediction that was not prepared.
+    #[must_use]
+    pub const fn of_unprepared(self) -> [u64; 2] {
+        if self.is_by_runs() {
+            [self.client_run, self.server_run]
+        } else {
+            [self.client_material, self.server_material]
+        }
+    }
+
+    /// What one client more takes of a server, with one prediction and one layer in work.
     #[must_use]
     pub const fn client(self) -> u64 {
-        self.session + self.server_material + self.working
+        let [_, material] = self.of_unprepared();
+        self.session.saturating_add(material).saturating_add(self.working)
     }
 
     /// What a client holds for a session with one prediction.
     #[must_use]
     pub const fn of_client(self) -> u64 {
-        self.layouts.saturating_add(self.client_material).saturating_add(self.client_working)
+        let [material, _] = self.of_unprepared();
+        self.layouts.saturating_add(material).saturating_add(self.client_working)
     }
 
     /// What a server holds for a model and one client.
@@ -48,12 +70,18 @@ impl Memory {
             session: self.session + other.session,
             client_material: self.client_material + other.client_material,
             server_material: self.server_material + other.server_material,
+            client_run: self.client_run.max(other.client_run),
+            server_run: self.server_run.max(other.server_run),
             working: self.working.max(other.working),
             layouts: self.layouts + other.layouts,
             client_working: self.client_working.max(other.client_working),
         }
     }
 }
+
+/// Bytes of material that either party holds of a prediction that was not prepared: of more than these it makes one run after the other, just
+/// before it is used.
+const AHEAD: u64 = 1 << 30;
 
 /// Bytes of an element of a ring.
 pub const WORD: u64 = 8;

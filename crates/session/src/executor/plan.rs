@@ -23,8 +23,8 @@ pub struct PartyPlan<P> {
     pub(super) visits: Vec<Visit>,
     /// For each visit, the values that nobody reads after it.
     pub(super) last_reads: Vec<Vec<usize>>,
-    /// The visits in runs that are prepared together.
-    pub(super) runs: Vec<Range<usize>>,
+    /// The visits in runs, the same for both parties, and each run in the parts that this one asks for together.
+    pub(super) runs: Vec<Vec<Range<usize>>>,
     memory: Memory,
     ahead: Ahead,
     pub(super) progress: Progress,
@@ -53,7 +53,7 @@ impl ClientPlan {
     pub fn new(network: &PublicNetwork, plan: &Plan) -> Result<Self, ExecutionError> {
         let (built, parts) = (plan.build()?, Parts::public(network));
         // All layers ask before the first receives, so that the offline phase is one round.
-        let runs = built.runs()?;
+        let runs = built.runs()?.into_iter().map(|run| vec![run]).collect();
         Self::of(built, runs, |step| step.built.client(&step.node, &parts))
     }
 }
@@ -93,7 +93,8 @@ impl ServedModel {
         lanner_plan::check_sums(network, plan)?;
         let (built, parts) = (plan.build()?, Parts::private(network, shared));
         // Layer by layer: while one is answered, the requests of the next arrive.
-        let runs = (0..built.visits().len()).map(|visit| visit..visit + 1).collect();
+        let by_visits = |run: Range<usize>| run.map(|visit| visit..visit + 1).collect();
+        let runs = built.runs()?.into_iter().map(by_visits).collect();
         Self::of(built, runs, |step| step.built.server(&step.node, &parts))
     }
 }
@@ -121,7 +122,7 @@ impl<P> PartyPlan<P> {
 
     fn of(
         built: BuiltPlan,
-        runs: Vec<Range<usize>>,
+        runs: Vec<Vec<Range<usize>>>,
         make: impl Fn(BuiltStep) -> Result<Box<dyn DynStep<P>>, ProtocolError>,
     ) -> Result<Self, ExecutionError> {
         let (set_up, memory, ahead) = (built.set_up()?, built.memory()?, built.ahead()?);

@@ -1,5 +1,6 @@
 //! One party's session: its state, and the walks over the plan.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use lanner_plan::{Action, Visit};
@@ -130,6 +131,21 @@ impl ClientSession {
     ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
         self.plan.predict(channel, prepared, input)
     }
+
+    /// One prediction whose material is made run by run, each just before it is used. Returns as [`ClientPlan::predict`].
+    ///
+    /// # Errors
+    /// As [`ClientPlan::predict`] and [`Self::prepare`].
+    pub fn predict_unprepared(
+        &mut self,
+        channel: &mut dyn Channel,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
+        self.plan.check_input(input)?;
+        let (ring, _) = self.plan.input;
+        let (outcome, costs) = self.predict_by_runs(channel, Share::embed(ring, input))?;
+        Ok((revealed(outcome)?, costs))
+    }
 }
 
 impl ServerSession {
@@ -187,6 +203,15 @@ impl ServerSession {
     ) -> Result<Vec<Measured>, ExecutionError> {
         self.plan.predict(channel, prepared)
     }
+
+    /// One prediction whose material is made run by run, each just before it is used. Returns the cost of every step.
+    ///
+    /// # Errors
+    /// As [`ServedModel::predict`] and [`Self::prepare`].
+    pub fn predict_unprepared(&mut self, channel: &mut dyn Channel) -> Result<Vec<Measured>, ExecutionError> {
+        let (ring, len) = self.plan.input;
+        Ok(self.predict_by_runs(channel, Share::zero(ring, len))?.1)
+    }
 }
 
 impl<P: PartyState> Session<P> {
@@ -196,14 +221,51 @@ impl<P: PartyState> Session<P> {
     /// [`ExecutionError::Step`] naming the layer; [`ExecutionError::OtherProcess`] in a child that `fork` made.
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<Prepared, ExecutionError> {
         self.mark.check(SESSION)?;
+        let mut known = self.plan.known();
+        let mut costs = self.plan.costs(Phase::Offline);
+        let mut materials = Vec::with_capacity(self.plan.visits.len());
+        for run in 0..self.plan.runs.len() {
+            materials.extend(self.prepare_run(channel, run, &mut known, &mut costs)?);
+        }
+        channel.flush()?;
+        Ok(Prepared { materials, costs, mark: Mark::here() })
+    }
+
+    /// Both phases of one prediction, run by run: what the plan makes in the end, as this party holds it, and the cost of every step in both phases.
+    fn predict_by_runs(
+        &mut self,
+        channel: &mut dyn Channel,
+        input: Share,
+    ) -> Result<(Option<Value>, Vec<Measured>), ExecutionError> {
+        self.mark.check(SESSION)?;
+        let (mut known, mut values) = (self.plan.known(), Values::new(Some(input)));
+        let [mut offline, mut online] = [Phase::Offline, Phase::Online].map(|phase| self.plan.costs(phase));
+        let mut first = 0;
+        for run in 0..self.plan.runs.len() {
+            let materials = self.prepare_run(channel, run, &mut known, &mut offline)?;
+            channel.flush()?;
+            let visits = first..first + materials.len();
+            first = visits.end;
+            self.plan.online_of(channel, visits, materials, &mut values, &mut online, &mut |_, _| ())?;
+            channel.flush()?;
+        }
+        offline.append(&mut online);
+        Ok((values.into_last(), offline))
+    }
+
+    /// Offline: the material of a run's visits, given what is known ahead of time of the values before it.
+    fn prepare_run(
+        &mut self,
+        channel: &mut dyn Channel,
+        run: usize,
+        known: &mut Values,
+        costs: &mut [Measured],
+    ) -> Result<Vec<Option<AnyState>>, ExecutionError> {
         let Self { plan, state, .. } = self;
-        let (ring, len) = plan.input;
-        let mut known = Values::new(P::INPUT_IS_KNOWN.then(|| Share::zero(ring, len)));
-        let mut costs = plan.costs(Phase::Offline);
-        let mut materials = Vec::with_capacity(plan.visits.len());
-        for run in &plan.runs {
-            let mut requests = Vec::with_capacity(run.len());
-            for visit in &plan.visits[run.clone()] {
+        let mut materials = Vec::new();
+        for part in &plan.runs[run] {
+            let mut requests = Vec::with_capacity(part.len());
+            for visit in &plan.visits[part.clone()] {
                 let request = plan.step_of(visit).map(|(number, step)| {
                     let request = |channel: &mut dyn Channel| step.step.request(channel, state);
                     plan.progress
@@ -212,7 +274,7 @@ impl<P: PartyState> Session<P> {
                 });
                 requests.push(request.transpose()?);
             }
-            for (number, request) in run.clone().zip(requests) {
+            for (number, request) in part.clone().zip(requests) {
                 let visit = &plan.visits[number];
                 let inputs = known.read(visit, &plan.last_reads[number]);
                 let Some(((number, step), request)) = plan.step_of(visit).zip(request) else {
@@ -227,8 +289,7 @@ impl<P: PartyState> Session<P> {
                 materials.push(Some(material));
             }
         }
-        channel.flush()?;
-        Ok(Prepared { materials, costs, mark: Mark::here() })
+        Ok(materials)
     }
 }
 
@@ -252,10 +313,7 @@ impl ClientPlan {
         let Prepared { materials, mut costs, .. } = prepared;
         let (outcome, online) = self.online(channel, materials, Share::embed(ring, input), |_, _| ())?;
         costs.extend(online);
-        match outcome {
-            Some(Value::Revealed(outcome)) => Ok((outcome, costs)),
-            _ => Err(ExecutionError::Mismatch { what: "a plan without an output" }),
-        }
+        Ok((revealed(outcome)?, costs))
     }
 }
 
@@ -289,8 +347,23 @@ impl<P: PartyState> PartyPlan<P> {
     ) -> Result<(Option<Value>, Vec<Measured>), ExecutionError> {
         let mut costs = self.costs(Phase::Online);
         let mut values = Values::new(Some(input));
-        for ((visit, last_reads), material) in self.visits.iter().zip(&self.last_reads).zip(materials) {
-            let inputs = values.read(visit, last_reads);
+        self.online_of(channel, 0..self.visits.len(), materials, &mut values, &mut costs, &mut made)?;
+        Ok((values.into_last(), costs))
+    }
+
+    /// Online: some visits, given the values before them.
+    fn online_of(
+        &self,
+        channel: &mut dyn Channel,
+        visits: Range<usize>,
+        materials: Vec<Option<AnyState>>,
+        values: &mut Values,
+        costs: &mut [Measured],
+        made: &mut impl FnMut(&Visit, &Value),
+    ) -> Result<(), ExecutionError> {
+        for (number, material) in visits.zip(materials) {
+            let visit = &self.visits[number];
+            let inputs = values.read(visit, &self.last_reads[number]);
             let value = match self.step_of(visit).zip(material) {
                 None => move_around(visit.action, &inputs)?,
                 Some(((number, step), material)) => {
@@ -302,7 +375,15 @@ impl<P: PartyState> PartyPlan<P> {
             made(visit, &value);
             values.write(visit, Some(value));
         }
-        Ok((values.into_last(), costs))
+        Ok(())
+    }
+}
+
+impl<P: PartyState> PartyPlan<P> {
+    /// What is known ahead of time: of the input, zero where the other party has it.
+    fn known(&self) -> Values {
+        let (ring, len) = self.input;
+        Values::new(P::INPUT_IS_KNOWN.then(|| Share::zero(ring, len)))
     }
 }
 
@@ -318,6 +399,14 @@ impl<P> PartyPlan<P> {
     /// Nothing yet for every step.
     pub(super) fn costs(&self, phase: Phase) -> Vec<Measured> {
         self.steps.iter().map(|step| Measured::none(&step.name, step.protocol, phase)).collect()
+    }
+}
+
+/// What the client is told in the end.
+fn revealed(value: Option<Value>) -> Result<Outcome, ExecutionError> {
+    match value {
+        Some(Value::Revealed(outcome)) => Ok(outcome),
+        _ => Err(ExecutionError::Mismatch { what: "a plan without an output" }),
     }
 }
 

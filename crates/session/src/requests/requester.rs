@@ -230,6 +230,9 @@ impl Requester {
     ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
         self.mark.check(SESSION)?;
         if self.prepared.len() == 0 {
+            if !self.prepares() {
+                return self.predict_unprepared_in_turn(channel, input);
+            }
             self.prepare(channel)?;
         }
         let material = self.prepared.take()?;
@@ -237,6 +240,40 @@ impl Requester {
         Request::Predict.send(channel, self.plan.ahead())?;
         let predicted = self.plan.predict(channel, material, input)?;
         self.at_once = self.at_once.min(self.prepared.len()).max(1);
+        self.standing = Standing::InStep;
+        Ok(predicted)
+    }
+
+    /// Whether [`Self::predict`] has a prediction's material made as a whole where none is prepared, and not run by run.
+    #[must_use]
+    pub fn prepares(&self) -> bool {
+        !self.plan.memory().is_by_runs()
+    }
+
+    /// Predicts with material that is made run by run, each just before it is used.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if the input has another length; as [`Self::set_up`].
+    pub fn predict_unprepared(
+        &mut self,
+        channel: &mut dyn Channel,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
+        let ended = self.predict_unprepared_in_turn(channel, input);
+        self.heed(ended)
+    }
+
+    fn predict_unprepared_in_turn(
+        &mut self,
+        channel: &mut dyn Channel,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<Measured>), ExecutionError> {
+        self.mark.check(SESSION)?;
+        self.plan.check_input(input)?;
+        self.set_up(channel)?;
+        self.standing.begin()?;
+        Request::PredictUnprepared.send(channel, self.plan.ahead())?;
+        let predicted = made_by(&mut self.session)?.predict_unprepared(channel, input)?;
         self.standing = Standing::InStep;
         Ok(predicted)
     }

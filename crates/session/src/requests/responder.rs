@@ -153,6 +153,9 @@ impl Responder {
             }
             Request::Prepare => self.prepare(channel)?,
             Request::Predict => self.predict(channel)?,
+            Request::PredictUnprepared => {
+                self.computed = self.session.as_mut().ok_or_else(out_of_turn)?.predict_unprepared(channel)?;
+            }
             Request::Together { predictions, preparations } => {
                 self.predict_together(channel, predictions.into(), preparations.into(), room, caught)?;
             }

@@ -12,6 +12,7 @@ pub(super) fn backlog(ahead: &Ahead, request: Request) -> usize {
         Request::SetUp | Request::SetUpAgain | Request::SetUpUploaded(_) => with_records(ahead.setup, 0),
         Request::Prepare | Request::Keep => with_records(ahead.offline, 0),
         Request::Predict | Request::PredictKept(_) => with_records(ahead.online, 0),
+        Request::PredictUnprepared => with_records(ahead.offline.max(ahead.online), 0),
         Request::Together { predictions, preparations } => shared(together(ahead, predictions, preparations)),
         Request::Pair | Request::Resume | Request::End => 0,
     };

@@ -132,7 +132,7 @@ impl Handler for Arc<Service> {
             let computed = service.computed();
             session.count_computation(begun, computed);
             let predicted = match request {
-                Request::Predict => 1,
+                Request::Predict | Request::PredictUnprepared => 1,
                 Request::Together { predictions, .. } => predictions,
                 Request::PredictKept(_) => u8::from(!computed.is_empty()),
                 _ => 0,

@@ -57,7 +57,8 @@ impl<'s> Reserved<'s> {
         let memory = model.memory();
         let sent_keys = model.set_up().encoded_keys_len().map_or(memory.session, |bytes| bytes as u64);
         let unread = Unread::of(model.ahead()).session;
-        unread.saturating_add(memory.session).saturating_add(memory.server_material.max(sent_keys))
+        let [_, material] = memory.of_unprepared();
+        unread.saturating_add(memory.session).saturating_add(material.max(sent_keys))
     }
 
     /// Reserves for a request what it cannot do without, and what there is of the rest, where so many predictions are prepared.
@@ -75,6 +76,9 @@ impl<'s> Reserved<'s> {
             }
             // What is kept on disk passes through memory.
             Request::Keep => self.passing.push(self.session.reserve(bytes)?),
+            Request::PredictUnprepared => {
+                self.passing.push(self.session.reserve(self.memory.server_run)?);
+            }
             // The client has used its part up, or its inputs, and being busy would cost it that.
             Request::PredictKept(_) => self.passing.extend(self.session.reserve(bytes).ok()),
             Request::Together { predictions, preparations } => {

@@ -48,7 +48,8 @@ _MOST_SPARE = 100
 _MEMORY = {
     "bytes": "for the model",
     "bytes_per_session": "for each session",
-    "bytes_per_prediction": "for each prediction that is prepared",
+    "bytes_per_prediction": "for each prediction",
+    "bytes_per_prepared_prediction": "for each that is prepared",
     "bytes_at_work": "at work",
 }
 
@@ -195,8 +196,10 @@ def _keys(parameters: Mapping[str, Any]) -> str:
 
 def _show_memory(memory: Mapping[str, int], output: Output) -> None:
     def of(party: str) -> str:
-        told = ((memory.get(f"{party}_{name}"), purpose) for name, purpose in _MEMORY.items())
-        return ", ".join(f"{size(count)} {purpose}" for count, purpose in told if count)
+        counts = {name: memory.get(f"{party}_{name}") for name in _MEMORY}
+        if counts["bytes_per_prepared_prediction"] == counts["bytes_per_prediction"]:
+            del counts["bytes_per_prepared_prediction"]
+        return ", ".join(f"{size(count)} {_MEMORY[name]}" for name, count in counts.items() if count)
 
     output.section("Memory", [(party, of(party)) for party in ("server", "client")])
 
