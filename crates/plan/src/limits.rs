@@ -300,8 +300,8 @@ const MAX_CIRCUIT_VALUES: u64 = 1 << 14;
 const MAX_TAPS: u64 = 1 << 12;
 /// Comparisons of an oblivious top-k, each some hundred gates of one circuit.
 const MAX_COMPARISONS: u64 = 1 << 17;
-/// Classes of an oblivious arg-max.
-const MAX_CLASSES: u64 = 1 << 13;
+/// Classes of an oblivious arg-max: more than a language model has words.
+const MAX_CLASSES: u64 = 1 << 16;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -394,9 +394,9 @@ mod tests {
 
     #[test]
     fn an_arg_max_over_too_many_classes_is_refused() {
-        let linear = r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"modulus":1032193}"#;
+        let linear = r#"{"name":"fc","op":{"Linear":{"outputs":131072}},"inputs":[0],"shape":[131072],"modulus":1032193}"#;
         let refusal = plan(&network("[4]", linear), Policy::Label, Mode::Gazelle).unwrap_err();
-        assert!(refusal.to_string().contains("65536 classes of an arg-max"), "{refusal}");
+        assert!(refusal.to_string().contains("131072 classes of an arg-max"), "{refusal}");
     }
 
     #[test]
