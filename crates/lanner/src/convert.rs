@@ -89,6 +89,9 @@ impl From<ExecutionError> for Error {
         };
         let fix = match &error {
             ExecutionError::NoKeys => "do without",
+            ExecutionError::TooMuchAhead { .. } => {
+                "predict without preparing: material is then made as it is used"
+            }
             ExecutionError::OtherKeys { .. }
             | ExecutionError::DamagedKeys { .. }
             | ExecutionError::KeysVersion { .. } => "make keys for this model with lanner keygen",

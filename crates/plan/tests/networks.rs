@@ -198,5 +198,12 @@ fn keys_and_memory_of_published_networks_keep_to_their_limits() {
         assert!(memory.model + memory.client() <= 1500 * MEGA, "{name}");
         assert!(memory.client() <= 150 * MEGA, "{name}");
         assert!(memory.client_material <= 1500 * MEGA, "{name}");
+        let [client, server] = [memory.client_material, memory.server_material];
+        assert!(
+            (1..=client).contains(&memory.client_run) && (1..=server).contains(&memory.server_run),
+            "{name}"
+        );
+        let whole = built.runs().unwrap().len() == 1;
+        assert!(!whole || [memory.client_run, memory.server_run] == [client, server], "{name}");
     }
 }

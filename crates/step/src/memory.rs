@@ -94,3 +94,25 @@ pub const LABEL: u64 = 16;
 pub fn limb(parameters: &Parameters) -> u64 {
     parameters.degree() as u64 * WORD
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_prepared_counts_whole_or_by_its_largest_run() {
+        let memory = |material: u64| Memory {
+            client_material: material,
+            server_material: 5,
+            client_run: 7,
+            server_run: 3,
+            ..Memory::default()
+        };
+        assert_eq!((memory(AHEAD).is_by_runs(), memory(AHEAD).of_unprepared()), (false, [AHEAD, 5]));
+        assert_eq!((memory(AHEAD + 1).is_by_runs(), memory(AHEAD + 1).of_unprepared()), (true, [7, 3]));
+        assert_eq!([memory(AHEAD).of_client(), memory(AHEAD + 1).of_client()], [AHEAD, 7]);
+        assert_eq!([memory(AHEAD).of_server(), memory(AHEAD + 1).of_server()], [5, 3]);
+        let beside = memory(1).beside(Memory { client_run: 9, ..Memory::default() });
+        assert_eq!([beside.client_run, beside.server_run], [9, 3]);
+    }
+}

@@ -34,6 +34,14 @@ pub enum ExecutionError {
         /// What does not fit.
         what: &'static str,
     },
+    /// A prediction whose material is more than may be made ahead of time.
+    #[error("a prediction's material has {bytes} bytes on one side, and at most {most} may be prepared")]
+    TooMuchAhead {
+        /// Bytes of the party that has more.
+        bytes: u64,
+        /// How many it may have.
+        most: u64,
+    },
     /// An earlier exchange of the session failed half-way.
     #[error("an earlier exchange failed, so the session is out of step; open another one")]
     Broken,

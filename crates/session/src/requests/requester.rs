@@ -17,6 +17,9 @@ use super::{
 };
 use crate::executor::{ClientPlan, ClientSession, ExecutionError, Measured, Outcome, SetUpPart};
 
+/// Bytes of material of one prediction that a server is asked to prepare.
+const MAX_PREPARED_ALONE: u64 = 8 << 30;
+
 /// Where the bytes of an upload are, if anywhere.
 type Uploading = Box<dyn Fn() -> Option<Vec<u8>> + Send>;
 
@@ -189,7 +192,8 @@ impl Requester {
     ///
     /// # Errors
     /// [`ExecutionError::Mismatch`] if a session would hold more than [`MAX_PREPARED`](super::MAX_PREPARED) or
-    /// [`MAX_PREPARED_BYTES`](super::MAX_PREPARED_BYTES); as [`Self::set_up`].
+    /// [`MAX_PREPARED_BYTES`](super::MAX_PREPARED_BYTES); [`ExecutionError::TooMuchAhead`] if one prediction's material has more bytes than
+    /// this party's memory, or 8 GiB on the server; as [`Self::set_up`].
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         let ended = self.prepare_in_turn(channel);
         self.heed(ended)
@@ -197,6 +201,7 @@ impl Requester {
 
     fn prepare_in_turn(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         self.mark.check(SESSION)?;
+        self.check_whole()?;
         if !self.prepared.has_room() {
             return Err(ExecutionError::Mismatch {
                 what: "more prepared predictions than a session may hold",
@@ -248,6 +253,17 @@ impl Requester {
     #[must_use]
     pub fn prepares(&self) -> bool {
         !self.plan.memory().is_by_runs()
+    }
+
+    /// Checks that a prediction's material may be made as a whole: what limits say of a plan counts it run by run.
+    fn check_whole(&self) -> Result<(), ExecutionError> {
+        let memory = self.plan.memory();
+        let of_parties =
+            [(memory.client_material, self.memory), (memory.server_material, MAX_PREPARED_ALONE)];
+        match of_parties.into_iter().find(|(bytes, most)| bytes > most) {
+            Some((bytes, most)) if memory.is_by_runs() => Err(ExecutionError::TooMuchAhead { bytes, most }),
+            _ => Ok(()),
+        }
     }
 
     /// Predicts with material that is made run by run, each just before it is used.
@@ -376,6 +392,7 @@ impl Requester {
 
     fn keep_in_turn(&mut self, channel: &mut dyn Channel) -> Result<Vec<Measured>, ExecutionError> {
         self.mark.check(SESSION)?;
+        self.check_whole()?;
         self.plan.check_kept()?;
         if self.shelf.is_none() {
             return Err(ExecutionError::NoStore);

@@ -152,6 +152,12 @@ def drawn_texts(count: int, tokens: int, width: int) -> NDArray[np.float32]:
     return ((common + own) / math.sqrt(2)).astype(np.float32)
 
 
+def drawn_pictures(count: int, side: int) -> NDArray[np.float32]:
+    """Pictures (count, 3, side, side) from 0 to 1, each of 4x4 coloured areas: all noise is alike to a network."""
+    colours = np.random.default_rng(SEED).random((count, 3, 4, 4), dtype=np.float32)
+    return colours.repeat(side // 4, axis=2).repeat(side // 4, axis=3)
+
+
 def encoder(name: str, layers: int, width: int, heads: int, tokens: int, protocols: Protocols) -> Built:
     """An encoder whose answer is the embedding."""
     samples = drawn_texts(_SAMPLES, tokens, width)
@@ -178,7 +184,7 @@ def vision(
     name: str, layers: int, width: int, heads: int, side: int, patch: int, classes: int, protocols: Protocols
 ) -> Built:
     """A classifier of pictures, whose answer is all scores."""
-    samples = np.random.default_rng(SEED).random((_SAMPLES, 3, side, side), dtype=np.float32)
+    samples = drawn_pictures(_SAMPLES, side)
     model = compile_model(
         vision_file(layers, width, heads, side, patch, classes),
         samples,
