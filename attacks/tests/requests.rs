@@ -22,6 +22,7 @@ const SET_UP_AGAIN: u8 = 7;
 const PAIR: u8 = 8;
 const RESUME: u8 = 9;
 const SET_UP_UPLOADED: u8 = 10;
+const PREDICT_UNPREPARED: u8 = 12;
 const KEPT_NAME: u16 = 0x21;
 const UPLOAD_HASH: u16 = 0x25;
 
@@ -84,6 +85,7 @@ fn a_prediction_needs_material_of_its_own() {
     for subject in [circuits(), transfers()] {
         let Parts { setup, prepare, predict } = Parts::of(&subject);
         assert_eq!(cause(suffer(&subject, &[&setup, &predict])), OUT_OF_TURN);
+        assert_eq!(cause(suffer(&subject, &[&request(PREDICT_UNPREPARED)])), OUT_OF_TURN);
         // Once used, material is gone.
         assert_eq!(cause(suffer(&subject, &[&setup, &prepare, &predict, &predict])), OUT_OF_TURN);
         check_honest(&subject);
@@ -102,7 +104,7 @@ fn no_more_is_prepared_than_a_session_may_hold() {
 }
 
 #[test]
-fn only_ten_codes_are_requests() {
+fn no_other_codes_are_requests() {
     guard::start();
     for code in 0..=u8::MAX {
         let more = match code {
@@ -111,7 +113,7 @@ fn only_ten_codes_are_requests() {
         };
         let said = [request(code), vec![more]].concat();
         let mut channel = Script::channel(bytes_of(&said), End::Silence);
-        let known = (PREPARE..=SET_UP_UPLOADED).contains(&code);
+        let known = (PREPARE..=SET_UP_UPLOADED).contains(&code) || code == PREDICT_UNPREPARED;
         assert_eq!(Responder::receive(&mut channel).is_ok(), known, "{code}");
     }
 }

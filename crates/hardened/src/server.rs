@@ -1,8 +1,6 @@
 //! The server: it has the weights, garbles, and checks.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 
 use lanner_bfv::function_privacy::{CoefficientSealing, PhaseSealing};
 use lanner_bfv::halves::{C0, C1};
@@ -159,18 +157,13 @@ impl Server {
         prepared.changes.resize(scheme.input_bits(), [0; EQUATIONS]);
         let seeds = parallel::seeds(scheme.masks, rng);
         // The checks are long to compute and short to send: meanwhile tables are sent.
-        let (made, checks) = thread::scope(|scope| {
-            let checks = scope.spawn(|| seal_checks(scheme, &announced, &key, &masks, &seeds));
-            let made = self.prepare_stages(
-                &mut prepared,
-                &announced,
-                &key,
-                q.split_at(scheme.input_bits()),
-                (&chi, &eta),
-                rng,
-            );
-            (made, checks.join().unwrap_or_else(|panic| resume_unwind(panic)))
-        });
+        let (checks, made) = parallel::beside(
+            || seal_checks(scheme, &announced, &key, &masks, &seeds),
+            || {
+                let q = q.split_at(scheme.input_bits());
+                self.prepare_stages(&mut prepared, &announced, &key, q, (&chi, &eta), rng)
+            },
+        );
         let (layers, told) = made?;
         let (seconds, checks): (Vec<_>, Vec<_>) = checks?.into_iter().unzip();
         for second in seconds {

@@ -50,6 +50,13 @@ pub(crate) fn check(
     let (mut totals, mut steps) = (Totals::new(mode, *limits), 0_u64);
     for node in network.nodes() {
         totals.add_elements(&node.name, samples.times(node.len()))?;
+        // Which elements a window adds is laid out as soon as a step is built, in a list for each window.
+        if let FixedOp::SumPool(window) = &node.op {
+            let [height, width] = window.kernel.map(|side| side as u64);
+            let each = height.saturating_mul(width).saturating_add(LIST);
+            let read = each.saturating_mul(samples.times(node.len()) as u64);
+            totals.add(&node.name, Work { window_elements: read, ..Work::default() })?;
+        }
         if !node.op.is_linear() {
             continue;
         }
@@ -287,6 +294,8 @@ fn within_or(
 const NANOSECONDS: [u64; 4] = [1500, 1500, 150_000, 20_000];
 /// Bytes of the first three that a party holds at least: its share, the index that is read, half a ciphertext.
 const BYTES: [u64; 3] = [8, 8, 1 << 16];
+/// As many elements that are read take the place of an empty list of them.
+const LIST: u64 = 4;
 /// Bytes of a plaintext of slots, at least.
 const PLAINTEXT: u64 = 1 << 15;
 /// Bytes of material that a program can hold: three quarters of what it can address. The client in a browser has 32 bits; only clients have so few.

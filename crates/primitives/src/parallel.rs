@@ -78,6 +78,23 @@ pub fn map<T: Send, R: Send>(
     results.into_iter().flatten().collect()
 }
 
+/// What two works give: the first on a thread of the pool while the caller does the second, which may wait for a peer. Without a pool the second is
+/// done before the first.
+pub fn beside<A: Send, B>(other: impl FnOnce() -> A + Send, own: impl FnOnce() -> B) -> (A, B) {
+    let Some((pool, threads)) = pool() else {
+        let own = own();
+        return (other(), own);
+    };
+    let _caller = Caller::enter(pool);
+    let made = Mutex::new(None);
+    let own = threads.in_place_scope(|scope| {
+        scope.spawn(|_| *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(other()));
+        own()
+    });
+    let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    (made.unwrap_or_else(|| unreachable!("a scope waits for what it has begun")), own)
+}
+
 /// Counts a caller as long as it lives.
 struct Caller<'p> {
     pool: &'p Pool,
@@ -134,6 +151,25 @@ fn pool() -> Option<(&'static Pool, &'static ThreadPool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a library's threads, whose queues Miri's rules for references do not take")]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
+    fn two_works_beside_each_other_both_end_and_have_loops_of_their_own() {
+        set_threads(2);
+        let mut said = Vec::new();
+        let sum = |numbers: std::ops::Range<u64>| map(numbers, |number| number).into_iter().sum::<u64>();
+        let (other, own) = beside(
+            || sum(0..1000),
+            || {
+                said.push("own");
+                sum(0..100)
+            },
+        );
+        assert_eq!((other, own, said), (499_500, 4950, vec!["own"]));
+        let panics = std::panic::catch_unwind(|| beside(|| panic!("on purpose"), || 1));
+        assert!(panics.is_err());
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "a library's threads, whose queues Miri's rules for references do not take")]

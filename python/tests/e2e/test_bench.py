@@ -178,7 +178,7 @@ def test_a_drawn_decoder_and_a_drawn_classifier_of_pictures_are_right() -> None:
     (scores,) = session.run(None, {"x": sample[None]})
     ours = model.predict_fixed(sample[None])
     assert np.abs(ours - scores).max() < 0.02 * np.ptp(scores)
-    assert model.manifest.output == "top-5"
+    assert model.manifest.output == "top-k"
     side = {"side": 8, "patch": 4, "classes": 6}
     model, sample = vision("small", **sizes, **side, protocols=Protocols("cheetah"))
     session = onnxruntime.InferenceSession(vision_file(**sizes, **side).SerializeToString())
