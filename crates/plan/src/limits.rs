@@ -186,12 +186,13 @@ impl Totals {
             sum(NANOSECONDS) / 1_000_000_000,
             limits.seconds,
         )?;
-        let [element, read, ciphertext] = BYTES;
+        // A prediction that is made run by run does not hold the ciphertexts of all layers at a time.
+        let [element, read, _] = BYTES;
         within_or(
             Some(Field::MAX_MEMORY),
             node,
             "bytes to hold",
-            sum([element, read, ciphertext, *plaintext]),
+            sum([element, read, 0, *plaintext]),
             limits.memory,
         )
     }
