@@ -210,6 +210,26 @@ mod tests {
         WideFactor { low: part(0), high: part(HALF_BITS), bits }
     }
 
+    /// Material on disk has the seed of factors that the client was checked with: other factors of a seed convict it.
+    #[test]
+    fn a_seed_gives_the_same_factors_in_every_build() {
+        let parameters = ParameterSet::B.parameters().unwrap();
+        let p = Modulus::new(1_032_193).unwrap();
+        let factors = [1, 20, HALF_BITS, HALF_BITS + 1, WideFactor::MOST_BITS].map(|bits| {
+            let factor = WideFactor::draw(&parameters, bits, &mut Prg::from_seed([9; 16])).unwrap();
+            let residues = factor.reversed(&p);
+            [residues[0], residues[1], residues[parameters.degree() - 1]]
+        });
+        let expected = [
+            [0, 0, 1_032_192],
+            [473_811, 727_414, 702_853],
+            [356_410, 103_101, 928_088],
+            [405_302, 54_209, 879_196],
+            [198_018, 507_223, 115_068],
+        ];
+        assert_eq!(factors, expected);
+    }
+
     #[test]
     fn the_last_coefficient_is_that_of_the_product() {
         let parameters = ParameterSet::B.parameters().unwrap();

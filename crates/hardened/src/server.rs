@@ -161,7 +161,10 @@ impl Server {
             || seal_checks(scheme, &announced, &key, &masks, &seeds),
             || {
                 let q = q.split_at(scheme.input_bits());
-                self.prepare_stages(&mut prepared, &announced, &key, q, (&chi, &eta), rng)
+                let made = self.prepare_stages(&mut prepared, &announced, &key, q, (&chi, &eta), rng)?;
+                // The client goes on while checks are computed.
+                prepared.channel.flush()?;
+                Ok::<_, ProtocolError>(made)
             },
         );
         let (layers, told) = made?;

@@ -250,10 +250,12 @@ impl Step<ClientState> for Client {
     }
 
     fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        writer.u32(MATERIAL_VERSION);
         material.encode(&self.scheme, writer);
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        check_version(reader)?;
         ClientMaterial::decode(&self.scheme, reader)
     }
 
@@ -282,10 +284,12 @@ impl Step<ServerState> for Server {
     }
 
     fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        writer.u32(MATERIAL_VERSION);
         material.encode(&self.scheme, writer);
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        check_version(reader)?;
         ServerMaterial::decode(&self.scheme, reader)
     }
 
@@ -295,6 +299,18 @@ impl Step<ServerState> for Server {
     }
 }
 
+/// Checks that material is of a build whose seeds give the same: otherwise honest clients would fail the checks.
+fn check_version(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+    match reader.u32()? {
+        MATERIAL_VERSION => Ok(()),
+        _ => {
+            Err(DecodeError::Invalid { what: "version of the material of a network whose client is checked" })
+        }
+    }
+}
+
+/// Changes with what material holds, and with what its seeds give.
+const MATERIAL_VERSION: u32 = 2;
 /// Bytes of a seed.
 const SEED: usize = 16;
 /// Bytes of a hash.

@@ -237,7 +237,7 @@ fn refused(refusal: Refusal) -> Error {
         ),
         Refusal::Size => ("the server refused a message as too large", SAME_RELEASE.into()),
         Refusal::Material => (
-            "the server cannot store material",
+            "the server has no room for material that is made ahead of time",
             "predict without `prepare`, or ask its operator: the server's log says whether a disk is full or a limit is reached".into(),
         ),
         _ => ("the server refused the session", "ask its operator; by design the server sends no reason".into()),

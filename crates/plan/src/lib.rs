@@ -28,7 +28,7 @@ pub use estimate::{
     StepEstimate, StepRates,
 };
 pub use lanner_step::Samples;
-pub use limits::{Limits, check_outline};
+pub use limits::{ADDRESSABLE, Limits, check_outline};
 pub use lower::{check_sums, plan, plan_within, polynomials, ring};
 pub use mode::{Between, CHECKING, Design, Inexact, Layer, MODES, Mode, NodeDesign, Rings, Rules, TRIED};
 pub use search::{Objective, Prices, choose, promise};

@@ -300,7 +300,7 @@ const LIST: u64 = 4;
 /// Bytes of a plaintext of slots, at least.
 const PLAINTEXT: u64 = 1 << 15;
 /// Bytes of material that a program can hold: three quarters of what it can address. The client in a browser has 32 bits; only clients have so few.
-const ADDRESSABLE: u64 = (usize::MAX / 4 * 3) as u64;
+pub const ADDRESSABLE: u64 = (usize::MAX / 4 * 3) as u64;
 /// Layouts that are looked at in search of the cheapest, each in some nanoseconds.
 const MAX_SEARCH_STEPS: u64 = 1 << 26;
 /// Values that one instance of each circuit reads, together: circuits are built gate by gate, one for each layer.

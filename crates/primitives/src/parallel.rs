@@ -78,14 +78,14 @@ pub fn map<T: Send, R: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// What two works give: the first on a thread of the pool while the caller does the second, which may wait for a peer. Without a pool the second is
-/// done before the first.
+/// What two works give: the first on a thread of the pool while the caller does the second, which may wait for a peer. Where no thread is free the
+/// second is done before the first.
 pub fn beside<A: Send, B>(other: impl FnOnce() -> A + Send, own: impl FnOnce() -> B) -> (A, B) {
-    let Some((pool, threads)) = pool() else {
+    let free = pool().map(|(pool, threads)| (Caller::enter(pool), threads));
+    let Some((_caller, threads)) = free.filter(|(caller, threads)| caller.idle(threads) > 0) else {
         let own = own();
         return (other(), own);
     };
-    let _caller = Caller::enter(pool);
     let made = Mutex::new(None);
     let own = threads.in_place_scope(|scope| {
         scope.spawn(|_| *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(other()));
@@ -106,6 +106,11 @@ impl<'p> Caller<'p> {
     fn enter(pool: &'p Pool) -> Self {
         Self { pool, others: pool.callers.fetch_add(1, Ordering::Relaxed) }
     }
+
+    /// Threads that callers before this one leave idle: with as many callers as cores, each computes alone.
+    fn idle(&self, threads: &ThreadPool) -> usize {
+        threads.current_num_threads().saturating_sub(self.others)
+    }
 }
 
 impl Drop for Caller<'_> {
@@ -115,11 +120,10 @@ impl Drop for Caller<'_> {
 }
 
 /// The caller and the pool take one item after another until none is left. Where other callers are at work already, that many threads
-/// of the pool are left to them: with as many callers as cores, each computes alone.
+/// of the pool are left to them.
 fn share<T: Send>(pool: &Pool, threads: &ThreadPool, items: Vec<T>, work: impl Fn(T) + Send + Sync) {
     let caller = Caller::enter(pool);
-    let idle = threads.current_num_threads().saturating_sub(caller.others);
-    let helpers = idle.min(items.len().saturating_sub(1));
+    let helpers = caller.idle(threads).min(items.len().saturating_sub(1));
     if helpers == 0 {
         return items.into_iter().for_each(work);
     }
@@ -150,13 +154,15 @@ fn pool() -> Option<(&'static Pool, &'static ThreadPool)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     #[test]
     #[cfg_attr(miri, ignore = "a library's threads, whose queues Miri's rules for references do not take")]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn two_works_beside_each_other_both_end_and_have_loops_of_their_own() {
-        set_threads(2);
+        set_threads(3);
         let mut said = Vec::new();
         let sum = |numbers: std::ops::Range<u64>| map(numbers, |number| number).into_iter().sum::<u64>();
         let (other, own) = beside(
@@ -169,6 +175,29 @@ mod tests {
         assert_eq!((other, own, said), (499_500, 4950, vec!["own"]));
         let panics = std::panic::catch_unwind(|| beside(|| panic!("on purpose"), || 1));
         assert!(panics.is_err());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a library's threads, whose queues Miri's rules for references do not take")]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
+    fn a_work_beside_another_waits_for_no_thread_that_others_have() {
+        set_threads(3);
+        let (at_work, over) = (Barrier::new(3), Barrier::new(3));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for_each(0..1, |_| {
+                        at_work.wait();
+                        over.wait();
+                    });
+                });
+            }
+            at_work.wait();
+            let turn = AtomicUsize::new(0);
+            let next = || turn.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(beside(next, next), (1, 0));
+            over.wait();
+        });
     }
 
     #[test]
@@ -189,8 +218,6 @@ mod tests {
     #[test]
     #[cfg(all(unix, not(miri)))]
     fn a_fork_of_a_process_with_threads_starts_its_own() {
-        use std::sync::Barrier;
-
         set_threads(3);
         let [begun, over] = [Barrier::new(2), Barrier::new(2)];
         let is_right = std::thread::scope(|scope| {

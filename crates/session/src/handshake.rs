@@ -44,7 +44,7 @@ pub use messages::{MANIFEST_LIMIT, ModelEntry, ModelRequest, SessionId};
 pub use server::{Offer, answer};
 
 /// The version of everything that crosses the wire: a party speaks exactly one.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 
 /// Why no session came about.
 #[derive(Debug, Error)]

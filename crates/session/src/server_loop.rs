@@ -103,6 +103,12 @@ impl SessionInfo {
         self.slot.is_stopping()
     }
 
+    /// Bytes that all sessions together may keep.
+    #[must_use]
+    pub fn most_kept(&self) -> u64 {
+        self.material.limit()
+    }
+
     /// Room for a given number of bytes that the session is to keep, for as long as the reservation lives.
     ///
     /// # Errors
@@ -486,6 +492,8 @@ fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> (End
                 Farewell::Close
             } else if cause == Cause::Cheating {
                 Farewell::Silence
+            } else if cause == Cause::Material {
+                Farewell::Refusal(Refusal::Material)
             } else {
                 Farewell::Refusal(Refusal::Refused)
             };

@@ -8,7 +8,7 @@ use lanner_net::memory;
 use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
-use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
+use lanner_session::requests::{Meeting, Request, Requester, Responder, Room, Shelf};
 use lanner_step::Party;
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_tabula as tabula;
@@ -40,6 +40,8 @@ struct Brings {
     model: [u8; 32],
     /// The client's peer; the server's client certificate.
     who: &'static str,
+    /// The server's.
+    room: Room,
 }
 
 const MODEL: [u8; 32] = [5; 32];
@@ -75,8 +77,12 @@ impl World {
 
     /// What both bring who remember everything.
     fn bring(&self) -> [Brings; 2] {
-        let brings = |party| Brings { stock: Some(Arc::new(self.stock(party))), model: MODEL, who: "peer" };
-        PARTIES.map(brings)
+        PARTIES.map(|party| Brings {
+            stock: Some(Arc::new(self.stock(party))),
+            model: MODEL,
+            who: "peer",
+            room: Room::MOST,
+        })
     }
 
     /// One session between parties that are made anew, which ends well; its number makes its transcript.
@@ -99,7 +105,7 @@ impl World {
             let meeting = Meeting { transcript: [number; 32], challenge: [number; 32], pairing };
             brings.stock.map(|stock| Shelf::new(stock, meeting))
         };
-        let certificate = Some(server.who.to_owned());
+        let (certificate, room) = (Some(server.who.to_owned()), server.room);
         let (at_client, at_server) = (shelf(client, None), shelf(server, certificate));
         std::thread::scope(|scope| {
             let serving = scope.spawn(move || {
@@ -112,7 +118,7 @@ impl World {
                 loop {
                     match Responder::receive(channel).unwrap() {
                         Request::End => break,
-                        request => service.answer(channel, request).unwrap(),
+                        request => service.answer_within(channel, request, room).unwrap(),
                     }
                 }
             });
@@ -232,6 +238,45 @@ fn a_server_whose_disk_fails_costs_one_piece() {
         world.check_usable(requester, channel);
     });
     assert_eq!(world.stock(Party::Client).held().unwrap().predictions, 2);
+}
+
+#[test]
+fn a_server_without_memory_for_a_whole_prediction_makes_none_and_uses_none() {
+    let world = World::new();
+    world.keep(1, world.bring(), 3);
+    let [client, server] = world.bring();
+    let small = Brings { room: Room { whole: 0, ..Room::MOST }, ..server };
+    world.session(2, [client, small], |requester, channel| {
+        assert!(requester.resume(channel).unwrap());
+        // One piece is what it costs to find out.
+        assert!((0..2).all(|sample| !world.predict_kept(requester, channel, sample)));
+        assert!(is_refused(&requester.keep(channel)));
+        let (label, _) = requester.predict_unprepared(channel, &world.inputs[0]).unwrap();
+        assert_eq!(label, world.labels[0]);
+    });
+    assert_eq!(world.held(), [2, 3]);
+    // With memory, the others serve.
+    world.session(3, world.bring(), |requester, channel| {
+        assert!(requester.resume(channel).unwrap());
+        assert!((0..2).all(|sample| world.predict_kept(requester, channel, sample)));
+    });
+}
+
+#[test]
+fn a_server_without_memory_for_a_whole_prediction_says_what_it_takes() {
+    let world = World::new();
+    let model = Arc::new(ServedModel::new(&world.network, &world.plan).unwrap());
+    let material = model.memory().server_material;
+    let room = Room { whole: material - 1, ..Room::MOST };
+    let mut channels = memory::pair();
+    let prepare = |room| {
+        let mut service = Responder::new(Arc::clone(&model), rng(1));
+        service.answer_within(&mut channels.1, Request::Prepare, room).unwrap_err()
+    };
+    let [refused, out_of_turn] = [room, Room { whole: material, ..room }].map(prepare);
+    let is_said = |most| matches!(refused, ExecutionError::TooMuchAhead { bytes, most: told } if bytes == material && told == most);
+    assert!(is_said(material - 1), "{refused}");
+    assert!(matches!(out_of_turn, ExecutionError::Channel(ChannelError::Malformed { .. })), "{out_of_turn}");
 }
 
 #[test]

@@ -201,3 +201,25 @@ fn other_bytes_are_refused_and_nothing_panics() {
         assert_eq!(*attacked.lock().unwrap(), 2);
     }
 }
+
+/// What a seed of it gave was something else in another build.
+#[test]
+fn material_of_a_checked_client_has_a_version_of_its_own() {
+    fn other_version<P: PartyState>(prepared: Prepared, plan: &PartyPlan<P>) -> Prepared {
+        let bytes = prepared.encode(plan, &IDENTITY).unwrap().as_bytes().to_vec();
+        let mut other = bytes.clone();
+        other[HEADER] ^= 1;
+        let error = plan.decode(&other, &IDENTITY).err().unwrap();
+        assert!(error.to_string().contains("version"), "{error}");
+        plan.decode(&bytes, &IDENTITY).unwrap()
+    }
+    let (network, input) = of_mode(IMAGES, &IMAGES_SHAPES, Mode::Hardened);
+    let plan = plan(network.public(), Policy::Label, Mode::Hardened).unwrap();
+    let client = ClientPlan::new(network.public(), &plan).unwrap();
+    let server = ServedModel::new(&network, &plan).unwrap();
+    let (at_client, at_server) = (|made| other_version(made, &client), |made| other_version(made, &server));
+    session_keeping(&network, &plan, &input, |channel| channel, at_client, at_server);
+}
+
+/// Bytes of version, party and identity.
+const HEADER: usize = 37;

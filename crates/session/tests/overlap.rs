@@ -72,7 +72,11 @@ impl World {
     fn serve(&self, mut channel: impl Channel, server: Server) {
         let model = Arc::new(ServedModel::new(&self.network, &self.plan).unwrap());
         let mut service = Responder::new(model, rng(2));
-        let room = if server == Server::Roomy { Room::MOST } else { Room { preparations: 0, at_once: 1 } };
+        let room = if server == Server::Roomy {
+            Room::MOST
+        } else {
+            Room { preparations: 0, at_once: 1, whole: u64::MAX }
+        };
         while let Ok(request) = Responder::receive(&mut channel) {
             if request == Request::End {
                 return;

@@ -45,7 +45,7 @@ pub use dynamic::{AnyState, BoxedStep, DynStep};
 pub use encoded::{LayerWeights, moduli};
 pub use error::{ProtocolError, Result};
 pub use likely::{Likely, MAX_DIGITS, softmax_ring};
-pub use memory::{LABEL, Memory, WORD, limb};
+pub use memory::{AHEAD, LABEL, Memory, WORD, limb};
 pub use model::{ModelParts, Weights};
 pub use needs::{EvaluationNeeds, KeyUse, Lifetime, Needs};
 pub use party::Party;

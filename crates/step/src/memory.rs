@@ -56,6 +56,12 @@ impl Memory {
         self.layouts.saturating_add(material).saturating_add(self.client_working)
     }
 
+    /// The same where the prediction is prepared, and so made as a whole.
+    #[must_use]
+    pub const fn of_client_prepared(self) -> u64 {
+        self.layouts.saturating_add(self.client_material).saturating_add(self.client_working)
+    }
+
     /// What a server holds for a model and one client.
     #[must_use]
     pub const fn of_server(self) -> u64 {
@@ -81,7 +87,7 @@ impl Memory {
 
 /// Bytes of material that either party holds of a prediction that was not prepared: of more than these it makes one run after the other, just
 /// before it is used.
-const AHEAD: u64 = 1 << 30;
+pub const AHEAD: u64 = 1 << 30;
 
 /// Bytes of an element of a ring.
 pub const WORD: u64 = 8;
@@ -111,6 +117,7 @@ mod tests {
         assert_eq!((memory(AHEAD).is_by_runs(), memory(AHEAD).of_unprepared()), (false, [AHEAD, 5]));
         assert_eq!((memory(AHEAD + 1).is_by_runs(), memory(AHEAD + 1).of_unprepared()), (true, [7, 3]));
         assert_eq!([memory(AHEAD).of_client(), memory(AHEAD + 1).of_client()], [AHEAD, 7]);
+        assert_eq!(memory(AHEAD + 1).of_client_prepared(), AHEAD + 1);
         assert_eq!([memory(AHEAD).of_server(), memory(AHEAD + 1).of_server()], [5, 3]);
         let beside = memory(1).beside(Memory { client_run: 9, ..Memory::default() });
         assert_eq!([beside.client_run, beside.server_run], [9, 3]);

@@ -34,12 +34,12 @@ pub enum ExecutionError {
         /// What does not fit.
         what: &'static str,
     },
-    /// A prediction whose material is more than may be made ahead of time.
-    #[error("a prediction's material has {bytes} bytes on one side, and at most {most} may be prepared")]
+    /// A prediction that is prepared takes more memory than this party may use.
+    #[error("a prepared prediction takes {bytes} bytes of memory here, and {most} may be used")]
     TooMuchAhead {
-        /// Bytes of the party that has more.
+        /// Bytes of material, and of what lives beside it.
         bytes: u64,
-        /// How many it may have.
+        /// How many there may be.
         most: u64,
     },
     /// An earlier exchange of the session failed half-way.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner_net::abreast;
-use lanner_plan::Ahead;
+use lanner_plan::{ADDRESSABLE, Ahead};
 use lanner_primitives::Prg;
 use lanner_process::Mark;
 use lanner_step::Party;
@@ -16,9 +16,6 @@ use super::{
     unread, upload,
 };
 use crate::executor::{ClientPlan, ClientSession, ExecutionError, Measured, Outcome, SetUpPart};
-
-/// Bytes of material of one prediction that a server is asked to prepare.
-const MAX_PREPARED_ALONE: u64 = 8 << 30;
 
 /// Where the bytes of an upload are, if anywhere.
 type Uploading = Box<dyn Fn() -> Option<Vec<u8>> + Send>;
@@ -192,8 +189,8 @@ impl Requester {
     ///
     /// # Errors
     /// [`ExecutionError::Mismatch`] if a session would hold more than [`MAX_PREPARED`](super::MAX_PREPARED) or
-    /// [`MAX_PREPARED_BYTES`](super::MAX_PREPARED_BYTES); [`ExecutionError::TooMuchAhead`] if one prediction's material has more bytes than
-    /// this party's memory, or 8 GiB on the server; as [`Self::set_up`].
+    /// [`MAX_PREPARED_BYTES`](super::MAX_PREPARED_BYTES); [`ExecutionError::TooMuchAhead`] if this party would hold more
+    /// than its memory; [`ChannelError::Refused`] with [`Refusal::Material`] if the server would; as [`Self::set_up`].
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         let ended = self.prepare_in_turn(channel);
         self.heed(ended)
@@ -255,15 +252,14 @@ impl Requester {
         !self.plan.memory().is_by_runs()
     }
 
-    /// Checks that a prediction's material may be made as a whole: what limits say of a plan counts it run by run.
+    /// Checks that a prediction's material may be held as a whole: what limits say of a plan may count it run by run.
     fn check_whole(&self) -> Result<(), ExecutionError> {
-        let memory = self.plan.memory();
-        let of_parties =
-            [(memory.client_material, self.memory), (memory.server_material, MAX_PREPARED_ALONE)];
-        match of_parties.into_iter().find(|(bytes, most)| bytes > most) {
-            Some((bytes, most)) if memory.is_by_runs() => Err(ExecutionError::TooMuchAhead { bytes, most }),
-            _ => Ok(()),
+        let (memory, most) = (self.plan.memory(), self.memory.min(ADDRESSABLE));
+        let bytes = memory.of_client_prepared();
+        if memory.is_by_runs() && bytes > most {
+            return Err(ExecutionError::TooMuchAhead { bytes, most });
         }
+        Ok(())
     }
 
     /// Predicts with material that is made run by run, each just before it is used.
@@ -415,8 +411,8 @@ impl Requester {
         Ok(costs)
     }
 
-    /// Predicts with the oldest kept material that both parties have; none if they have none, or the server cannot use what it has in this
-    /// session. What is tried is gone from both stocks.
+    /// Predicts with the oldest kept material that both parties have; none if they have none, this party has no memory for it, or the server
+    /// cannot use what it has in this session. What is tried is gone from both stocks.
     ///
     /// # Errors
     /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Store`] if the disk fails; [`ExecutionError`] if the
@@ -427,9 +423,10 @@ impl Requester {
         input: &[i64],
     ) -> Result<Option<(Outcome, Vec<Measured>)>, ExecutionError> {
         self.mark.check(SESSION)?;
+        let is_held = self.check_whole().is_ok();
         let Self { plan, shelf, standing, kept_fails, .. } = self;
         plan.check_input(input)?;
-        if *kept_fails {
+        if *kept_fails || !is_held {
             return Ok(None);
         }
         let Some(shelf) = shelf.as_mut().filter(|shelf| shelf.is_paired()) else { return Ok(None) };

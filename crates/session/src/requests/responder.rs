@@ -17,18 +17,20 @@ use super::{
 };
 use crate::executor::{ClientKeys, ExecutionError, Measured, ServedModel, ServerSession};
 
-/// How much a request may take that it can do without.
+/// How much a request may take of what a session can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Predictions that may be prepared beside others.
     pub preparations: usize,
     /// Predictions that may run at once the next time; one always may.
     pub at_once: usize,
+    /// Bytes of material of one prediction that is held as a whole.
+    pub whole: u64,
 }
 
 impl Room {
     /// As much as a session may ever have.
-    pub const MOST: Self = Self { preparations: MAX_TOGETHER, at_once: MAX_TOGETHER };
+    pub const MOST: Self = Self { preparations: MAX_TOGETHER, at_once: MAX_TOGETHER, whole: u64::MAX };
 }
 
 /// The server's side of a session.
@@ -151,7 +153,7 @@ impl Responder {
             Request::SetUpUploaded(hash) => {
                 self.measured(channel, |own, channel| own.set_up_uploaded(channel, hash))?;
             }
-            Request::Prepare => self.prepare(channel)?,
+            Request::Prepare => self.prepare(channel, room)?,
             Request::Predict => self.predict(channel)?,
             Request::PredictUnprepared => {
                 self.computed = self.session.as_mut().ok_or_else(out_of_turn)?.predict_unprepared(channel)?;
@@ -161,8 +163,8 @@ impl Responder {
             }
             Request::Resume => self.resume(channel)?,
             Request::Pair => self.pair(channel)?,
-            Request::Keep => self.keep(channel)?,
-            Request::PredictKept(id) => self.predict_kept(channel, id)?,
+            Request::Keep => self.keep(channel, room)?,
+            Request::PredictKept(id) => self.predict_kept(channel, room, id)?,
             Request::End => {}
         }
         channel.allow_ahead(0);
@@ -225,10 +227,20 @@ impl Responder {
         Ok(())
     }
 
-    fn prepare(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+    /// Checks that one prediction's material may be held as a whole.
+    fn check_whole(&self, room: Room) -> Result<(), ExecutionError> {
+        let (bytes, most) = (self.model.memory().server_material, room.whole);
+        if bytes > most {
+            return Err(ExecutionError::TooMuchAhead { bytes, most });
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, channel: &mut dyn Channel, room: Room) -> Result<(), ExecutionError> {
         if !self.prepared.has_room() {
             return Err(out_of_turn());
         }
+        self.check_whole(room)?;
         let made = self.session.as_mut().ok_or_else(out_of_turn)?.prepare(channel)?;
         made.costs().clone_into(&mut self.computed);
         self.prepared.put(made);
@@ -308,7 +320,10 @@ impl Responder {
         }
     }
 
-    fn keep(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+    fn keep(&mut self, channel: &mut dyn Channel, room: Room) -> Result<(), ExecutionError> {
+        if let Err(error) = self.check_whole(room) {
+            return refuse(&mut self.trouble, channel, error);
+        }
         let (shelf, session) = (shelf(&mut self.shelf)?, self.session.as_mut().ok_or_else(out_of_turn)?);
         if let Err(error) = self.model.check_kept() {
             return refuse(&mut self.trouble, channel, error);
@@ -322,7 +337,16 @@ impl Responder {
         }
     }
 
-    fn predict_kept(&mut self, channel: &mut dyn Channel, id: MaterialId) -> Result<(), ExecutionError> {
+    fn predict_kept(
+        &mut self,
+        channel: &mut dyn Channel,
+        room: Room,
+        id: MaterialId,
+    ) -> Result<(), ExecutionError> {
+        if let Err(error) = self.check_whole(room) {
+            warn!(%error, "no memory for kept material");
+            return Ok(say(channel, Refusal::Storage)?);
+        }
         let material = match shelf(&mut self.shelf)?.take(id, &self.model) {
             Ok(material) => material,
             Err(ExecutionError::Store(error)) if !error.is_of_material() => {
@@ -419,6 +443,10 @@ fn refuse(
         ExecutionError::NotKept { .. }
         | ExecutionError::OtherMaterial { .. }
         | ExecutionError::Material(_) => Ok(()),
+        ExecutionError::TooMuchAhead { .. } => {
+            warn!(%error, "cannot prepare what a client asks for");
+            Ok(())
+        }
         ExecutionError::Store(error) => {
             warn!(%error, "cannot keep, or not find, what a client asks for");
             *trouble = Some(error);

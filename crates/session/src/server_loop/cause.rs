@@ -76,6 +76,7 @@ impl Cause {
         if let Some(error) = error.downcast_ref::<ExecutionError>() {
             return match error {
                 error if error.is_dishonest() => Self::Cheating,
+                ExecutionError::TooMuchAhead { .. } => Self::Material,
                 ExecutionError::Step { source: ProtocolError::Unchecked(error), .. } => {
                     match Self::of_channel(error) {
                         Self::Protocol => Self::Protocol,
@@ -141,8 +142,9 @@ mod tests {
     fn errors_of_a_session_have_a_cause_each() {
         let unexpected = || ChannelError::Malformed { what: "message" };
         let step = |source| ExecutionError::Step { step: "output".into(), source };
-        let cases: [(Box<dyn Error>, Cause); 17] = [
+        let cases: [(Box<dyn Error>, Cause); 18] = [
             (Box::new(Exhausted { bytes: 3, held: 1, limit: 2 }), Cause::Material),
+            (Box::new(ExecutionError::TooMuchAhead { bytes: 3, most: 2 }), Cause::Material),
             (Box::new(StoreError::Taken { path: "convictions".into(), seconds: 1.0 }), Cause::Turn),
             (Box::new(HandshakeError::Version { ours: 1, theirs: 2 }), Cause::Version),
             (Box::new(HandshakeError::UnknownModel { name: "secret".into() }), Cause::Model),

@@ -40,6 +40,11 @@ impl Budget {
         Self { limit, held: Mutex::default(), released: Condvar::new() }
     }
 
+    /// Bytes that they may keep.
+    pub(super) const fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Bytes that sessions keep.
     pub(super) fn held(&self) -> u64 {
         *self.lock()

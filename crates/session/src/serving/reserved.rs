@@ -37,6 +37,8 @@ impl<'s> Reserved<'s> {
         let (memory, unread) = (model.memory(), Unread::of(model.ahead()));
         let sent_keys = model.set_up().encoded_keys_len().map_or(memory.session, |bytes| bytes as u64);
         let [prepared, passing, transient, beside] = [const { Vec::new() }; 4];
+        // What no other session's end makes room for is refused, and not put off.
+        let whole = session.most_kept().saturating_sub(unread.session.saturating_add(memory.session));
         Ok(Self {
             session,
             memory,
@@ -48,7 +50,7 @@ impl<'s> Reserved<'s> {
             passing,
             transient,
             beside,
-            room: Room { preparations: 0, at_once: 1 },
+            room: Room { preparations: 0, at_once: 1, whole },
         })
     }
 
@@ -67,7 +69,9 @@ impl<'s> Reserved<'s> {
     /// [`Exhausted`] if there is no room for material that the client asks for.
     pub(super) fn room_for(&mut self, request: Request, prepared: usize) -> Result<Room, Exhausted> {
         let bytes = self.memory.server_material;
+        let mut whole = self.room.whole;
         match request {
+            Request::Prepare | Request::Keep | Request::PredictKept(_) if bytes > whole => {}
             Request::Prepare => self.prepared.push(self.session.reserve(bytes)?),
             Request::SetUp => self.make_room_for_keys()?,
             Request::SetUpAgain | Request::SetUpUploaded(_) => {
@@ -79,8 +83,11 @@ impl<'s> Reserved<'s> {
             Request::PredictUnprepared => {
                 self.passing.push(self.session.reserve(self.memory.server_run)?);
             }
-            // The client has used its part up, or its inputs, and being busy would cost it that.
-            Request::PredictKept(_) => self.passing.extend(self.session.reserve(bytes).ok()),
+            // The client has used its part up, and being busy would cost it that: so much material is used without room, and no more.
+            Request::PredictKept(_) => match self.session.reserve(bytes) {
+                Ok(room) => self.passing.push(room),
+                Err(_) => whole = MOST_WITHOUT_ROOM,
+            },
             Request::Together { predictions, preparations } => {
                 let most = Room::MOST;
                 let predictions = most.at_once.min(predictions.into());
@@ -88,7 +95,7 @@ impl<'s> Reserved<'s> {
             }
             _ => {}
         }
-        Ok(self.room)
+        Ok(Room { whole, ..self.room })
     }
 
     fn make_room_for_keys(&mut self) -> Result<(), Exhausted> {
@@ -114,7 +121,8 @@ impl<'s> Reserved<'s> {
         let next = (prepared + self.passing.len()).saturating_sub(predictions);
         let next = next.min(most_together(&self.memory, MAX_PREPARED_BYTES));
         self.work_beside(next);
-        self.room = Room { preparations: self.passing.len(), at_once: next.min(self.beside.len()).max(1) };
+        self.room.preparations = self.passing.len();
+        self.room.at_once = next.min(self.beside.len()).max(1);
     }
 
     /// Room for so many exchanges beside the first, as far as there is some.
@@ -137,3 +145,6 @@ impl<'s> Reserved<'s> {
         self.beside.truncate(self.room.at_once.min(prepared));
     }
 }
+
+/// Bytes of kept material that a prediction may take where sessions keep as much as they may: what a prediction that was not prepared takes at most.
+const MOST_WITHOUT_ROOM: u64 = lanner_step::AHEAD;

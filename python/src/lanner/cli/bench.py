@@ -19,7 +19,7 @@ from lanner.errors import LannerError, MisuseError
 from lanner.extras import require
 from lanner.files import write_whole
 from lanner.network import Network, read_network
-from lanner.options import CompileOptions, Protocols
+from lanner.options import MODES, CompileOptions, Protocols
 from lanner.precision import DEFAULT
 from lanner.ray.cluster import LOCAL, cluster
 from lanner.ray.tasks import on_each, whole_node
@@ -220,6 +220,9 @@ def chosen_cases(options: argparse.Namespace, find: Finder, suite: str | None = 
     if data is not None and not data.is_dir():
         raise MisuseError("there is no such folder", where=str(data), fix="check --data or $LANNER_DATA")
     available = {case.name: case for case in find(suite, options.mode, data)}
+    if not available:
+        able = " or ".join(mode for mode in MODES if find(suite, mode, data))
+        raise MisuseError(f"{suite} are not measured in mode {options.mode}", fix=f"give --mode {able}")
     if options.only is None:
         return list(available.values())
     absent = [name for name in options.only.split(",") if name not in available]
