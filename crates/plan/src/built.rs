@@ -122,9 +122,6 @@ impl BuiltPlan {
             once = once.beside(Memory { client_material: 0, server_material: 0, ..memory });
             each.push(memory);
         }
-        // Beside a layer in work there are the values that others read later.
-        once.working += self.values;
-        once.client_working += self.values;
         let material = |visits: &[Visit]| {
             let steps = visits.iter().filter_map(Visit::step).map(|step| each[step]);
             let add = |[client, server]: [u64; 2], memory: Memory| {
@@ -136,7 +133,12 @@ impl BuiltPlan {
         let [client_run, server_run] =
             runs.fold([0; 2], |most, run| [most[0].max(run[0]), most[1].max(run[1])]);
         let [client_material, server_material] = material(&self.visits);
-        Ok(Memory { client_material, server_material, client_run, server_run, ..once })
+        let mut all = Memory { client_material, server_material, client_run, server_run, ..once };
+        // Beside a layer in work there are the values that others read later; run by run, what is known ahead of time of each, too.
+        let values = if all.is_by_runs() { 2 * self.values } else { self.values };
+        all.working += values;
+        all.client_working += values;
+        Ok(all)
     }
 
     /// Of the bytes of a model, those that its server need not keep, since layers with the same weights share them. `plan` is what this was

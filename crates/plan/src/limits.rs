@@ -138,13 +138,15 @@ pub(crate) struct Totals {
     plaintext: u64,
     work: Work,
     elements: u64,
+    /// Ciphertexts of the step with the most.
+    most_ciphertexts: u64,
 }
 
 impl Totals {
     pub(crate) fn new(mode: Mode, limits: Limits) -> Self {
         // Layers that encode coefficients have theirs made when they are needed.
         let plaintext = if mode.design().has_slots() { PLAINTEXT } else { 0 };
-        Self { limits, plaintext, work: Work::default(), elements: 0 }
+        Self { limits, plaintext, work: Work::default(), elements: 0, most_ciphertexts: 0 }
     }
 
     /// Adds a value's elements.
@@ -167,15 +169,16 @@ impl Totals {
         all.products = all.products.saturating_add(work.products);
         all.ciphertexts = all.ciphertexts.saturating_add(work.ciphertexts);
         all.taps = all.taps.saturating_add(work.taps);
+        self.most_ciphertexts = self.most_ciphertexts.max(work.ciphertexts);
         self.check(node)
     }
 
     fn check(&self, node: &str) -> Result<(), PlanError> {
-        let Self { limits, plaintext, work, elements } = self;
+        let Self { limits, plaintext, work, elements, most_ciphertexts } = self;
         within(node, "values of circuits", work.circuit_values, MAX_CIRCUIT_VALUES)?;
         within(node, "filter taps", work.taps, MAX_TAPS)?;
-        let counts = [*elements, work.window_elements, work.ciphertexts, work.products];
-        let sum = |each: [u64; 4]| {
+        let sum = |ciphertexts: u64, each: [u64; 4]| {
+            let counts = [*elements, work.window_elements, ciphertexts, work.products];
             let parts = counts.iter().zip(each).map(|(count, each)| count.saturating_mul(each));
             parts.fold(0, u64::saturating_add)
         };
@@ -183,16 +186,16 @@ impl Totals {
             Some(Field::MAX_SECONDS),
             node,
             "seconds of computation",
-            sum(NANOSECONDS) / 1_000_000_000,
+            sum(work.ciphertexts, NANOSECONDS) / 1_000_000_000,
             limits.seconds,
         )?;
         // A prediction that is made run by run does not hold the ciphertexts of all layers at a time.
-        let [element, read, _] = BYTES;
+        let [element, read, ciphertext] = BYTES;
         within_or(
             Some(Field::MAX_MEMORY),
             node,
             "bytes to hold",
-            sum([element, read, 0, *plaintext]),
+            sum(*most_ciphertexts, [element, read, ciphertext, *plaintext]),
             limits.memory,
         )
     }

@@ -20,7 +20,7 @@ use crate::{
 pub enum Objective {
     /// Seconds of a prediction, offline and online, with its share of the set-up in a session of [`Objective::PREDICTIONS`].
     Latency,
-    /// Seconds from the input to the result.
+    /// Seconds from the input to the result, where its material was prepared.
     Online,
     /// Bytes of a prediction, offline and online, with its share of the set-up.
     Bytes,

@@ -26,10 +26,13 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Whether a prediction that was not prepared is made run by run, since either party would hold more than 1 GiB of material otherwise.
+    /// Whether a prediction that was not prepared is made run by run, since either party would hold more than 1 GiB of material otherwise. One of
+    /// a single run is made as a whole.
     #[must_use]
     pub const fn is_by_runs(self) -> bool {
-        self.client_material > AHEAD || self.server_material > AHEAD
+        let is_large = self.client_material > AHEAD || self.server_material > AHEAD;
+        let has_runs = self.client_run < self.client_material || self.server_run < self.server_material;
+        is_large && has_runs
     }
 
     /// The client's material and the server's, of a prediction that was not prepared.
@@ -119,6 +122,8 @@ mod tests {
         assert_eq!([memory(AHEAD).of_client(), memory(AHEAD + 1).of_client()], [AHEAD, 7]);
         assert_eq!(memory(AHEAD + 1).of_client_prepared(), AHEAD + 1);
         assert_eq!([memory(AHEAD).of_server(), memory(AHEAD + 1).of_server()], [5, 3]);
+        let one_run = Memory { client_run: AHEAD + 1, server_run: 5, ..memory(AHEAD + 1) };
+        assert!(!one_run.is_by_runs());
         let beside = memory(1).beside(Memory { client_run: 9, ..Memory::default() });
         assert_eq!([beside.client_run, beside.server_run], [9, 3]);
     }

@@ -196,7 +196,7 @@ def test_transformers_are_a_suite_of_their_own() -> None:
 def test_a_suite_without_a_benchmark_of_the_mode_says_which_mode_has_some() -> None:
     told = lanner("bench", "transformers")
     assert told.code == 2
-    assert "transformers are not measured in mode auto; give --mode cheetah" in told.err
+    assert "transformers are not measured in mode auto; give --mode cheetah" in told.errors
 
 
 def test_names_are_unique_and_suites_complete() -> None:
