@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from helpers.models import make_model, random_weights, save_model, tiny_classifier
 from lanner.errors import ModelError, UnsupportedOpError
@@ -179,15 +179,6 @@ def test_unsupported_names_node_operator_and_attribute(name: str) -> None:
     with pytest.raises(UnsupportedOpError, match=sentence) as caught:
         import_model(model)
     assert caught.value.where == "node under_test"
-
-
-def test_who_numbers_tokens_in_the_model_is_told_to_fix_positions() -> None:
-    model = single("CumSum")
-    model.graph.node[0].input.append("axis")
-    model.graph.initializer.append(numpy_helper.from_array(np.array(1), "axis"))
-    with pytest.raises(UnsupportedOpError, match="as RoBERTa and MPNet do") as caught:
-        import_model(model)
-    assert "--fix position_ids=" in str(caught.value.fix)
 
 
 def test_operator_of_another_domain_is_named() -> None:

@@ -8,6 +8,7 @@ two constants.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -38,6 +39,9 @@ _MOVEMENTS = frozenset(
     ("Reshape", "Unsqueeze", "Squeeze", "Flatten", "Transpose", "Expand", "Slice", "Gather", "GatherND")
 )
 
+#: Columns of a vocabulary that are added up.
+_MOST_ADDED = 64
+
 #: Operators that give elements another shape, and leave their order.
 _VIEWS = frozenset(("Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand", "Identity"))
 
@@ -57,6 +61,26 @@ class Indices:
     shape: tuple[int, ...]
     table: NDArray[np.generic]
 
+    def bits(self, graph: GraphBuilder) -> Wire | None:
+        """Its truth values as 0 and 1, exactly, shape (*shape); None where it is not of 0 and 1."""
+        if self.table.ndim != 1 or not np.isin(self.table, (0, 1)).all():
+            return None
+        holds = self.table.astype(np.bool_)
+        # The fewer of the two are added up: of a vocabulary most often one.
+        rare = holds.mean() <= 0.5
+        columns = np.flatnonzero(holds == rare).tolist()
+        if self.source.batch or not 0 < len(columns) <= _MOST_ADDED or self.source.shape[-1] != len(self.table):
+            return None
+        places = tuple(map(range, self.shape))
+        each = [graph.slice(self.source, (*places, range(column, column + 1))) for column in columns]
+        picked = functools.reduce(graph.add, each)
+        picked = graph.reshape(picked, self.shape)
+        return picked if rare else graph.subtract_from(1.0, picked)
+
+    def retold(self, other: Lookup) -> Lookup | None:
+        """Another look-up of the same elements, place by place; None of other elements."""
+        return other if _alike(self, other) else None
+
     @property
     def stand_in(self) -> Wire:
         """A wire of the shape of what is looked up, for whoever asks for it alone."""
@@ -74,9 +98,9 @@ class Indices:
         weight = table.reshape(len(table), -1)
         rows = graph.reshape(self.source.plain(), (self.source.size // width, width))
         if width == len(table):
-            y = _product(graph, rows, weight)
+            y = rows_product(graph, rows, weight)
         else:
-            y = graph.add_constant(_product(graph, rows, weight[1:] - weight[:1]), weight[:1])
+            y = graph.add_constant(rows_product(graph, rows, weight[1:] - weight[:1]), weight[:1])
         return replace(graph.reshape(y, (*self.shape, *rest)), batch=self.source.batch)
 
     def follow(
@@ -90,6 +114,8 @@ class Indices:
         """What an operator makes of it, its input `index`, where that is looked up again; None where it is not."""
         if node.operator == "Gather" and index == 1 and node.attr("axis", 0) == 0:
             return self.gathered(inputs[0])
+        if node.operator == "GatherElements" and index == 1:
+            return self._gathered_of_line(node, inputs[0])
         if node.operator in _VIEWS and index == 0 and self.source.batch == 0:
             return self._viewed(node, inputs, opsets, graph)
         one_hot = node.operator == "OneHot" and index == 0 and node.attr("axis", -1) == -1
@@ -116,6 +142,13 @@ class Indices:
         # The client's choices end where the smallest table does.
         beyond = (places < 0) | (places >= len(data))
         return None if beyond.any() else replace(self, table=data[places])
+
+    def _gathered_of_line(self, node: Node, data: object) -> Indices | None:
+        """The elements of one line of constants, in the place of their numbers."""
+        is_line = isinstance(data, np.ndarray) and data.ndim == 2 and len(data) == 1
+        if not is_line or len(self.shape) != 1 or self.table.ndim != 1 or node.attr("axis", 0) not in (1, -1):
+            return None
+        return self.gathered(data[0]) if isinstance(data, np.ndarray) else None
 
     def _viewed(
         self, node: Node, inputs: Sequence[object], opsets: Sequence[onnx.OperatorSetIdProto], graph: GraphBuilder
@@ -191,6 +224,16 @@ class Bits:
 
     source: Wire
     pair: NDArray[np.generic]
+
+    def bits(self, graph: GraphBuilder) -> Wire | None:
+        """Its truth values as 0 and 1, exactly, of the tensor's shape; None where it is not of 0 and 1."""
+        if self.source.batch or self.pair.size != 2 or sorted(self.pair.ravel().tolist()) != [0, 1]:
+            return None
+        return self.source if self.pair.ravel()[1] else graph.subtract_from(1.0, self.source)
+
+    def retold(self, other: Lookup) -> Lookup | None:
+        """Another look-up of the same bits; None of others."""
+        return other if _alike(self, other) else None
 
     @property
     def stand_in(self) -> Wire:
@@ -293,10 +336,26 @@ def follow(
     constants = all(value is None or isinstance(value, np.ndarray | Indices | Bits) for value in inputs)
     if not found or not constants or node.proto.domain not in ("", "ai.onnx"):
         return None
-    index, lookup = found[0]
-    if any(not _alike(lookup, other) for _, other in found[1:]) or (found[1:] and node.operator not in _ELEMENTWISE):
+    if found[1:] and node.operator not in _ELEMENTWISE:
         return None
-    return lookup.follow(node, inputs, index, opsets, graph)
+    # One that is computed of others tells what these say.
+    for index, lookup in found:
+        retold = {place: lookup.retold(other) for place, other in found}
+        if None not in retold.values():
+            told = [retold.get(place, value) for place, value in enumerate(inputs)]
+            return lookup.follow(node, told, index, opsets, graph)
+    return None
+
+
+def of_truth(truths: Lookup, other: Lookup) -> NDArray[np.generic] | None:
+    """What another look-up is where truth values do not hold, and where they do: shape (2,); None of any other."""
+    if not _alike(truths, other):
+        return None
+    told, values = (each.table if isinstance(each, Indices) else each.pair.ravel() for each in (truths, other))
+    if values.ndim != 1 or len(values) != len(told):
+        return None
+    pair = [values[told == each] for each in (0, 1)]
+    return np.stack([each[0] for each in pair]) if all(len(each) and (each == each[0]).all() for each in pair) else None
 
 
 def lacks_row(node: Node, inputs: Sequence[object]) -> tuple[str, str] | None:
@@ -350,7 +409,7 @@ def _folded(
     return None if folded is None else folded[next(filter(None, node.proto.output))]
 
 
-def _product(graph: GraphBuilder, rows: Wire, weight: NDArray[np.float32]) -> Wire:
+def rows_product(graph: GraphBuilder, rows: Wire, weight: NDArray[np.float32]) -> Wire:
     """``rows @ weight``: a convolution of one tap over the rows as places."""
     count, width = rows.shape
     places = graph.reshape(graph.transpose(rows, (1, 0)), (width, 1, count))

@@ -27,6 +27,7 @@ from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
 from lanner.onnx.classical.rewrite import rewrite_estimators
 from lanner.onnx.comparison import ORDERS, is_computed
+from lanner.onnx.counting import Counted
 from lanner.onnx.ending import (
     ENDINGS,
     End,
@@ -623,6 +624,8 @@ class _Walk:
         bits = moves(node, given)
         try:
             found = follow(node, given, self.proto.opset_import, self.builder)
+            if found is None and proto.op_type == "CumSum":
+                found = Counted.of(node, given, self.builder)
             if found is None and bits is not None:
                 found = self._moved(proto, given, bits)
         except ModelError:

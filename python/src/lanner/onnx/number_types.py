@@ -86,7 +86,7 @@ def _take_as_floats(graph: onnx.GraphProto, entry: onnx.ValueInfoProto) -> None:
 def is_mask(name: str, graph: onnx.GraphProto) -> bool:
     """Whether an input, or what is a function of each of its elements, is a mask's bit.
 
-    It is multiplied by a number that masks, or is made floats, and those are asked for their truth.
+    It is multiplied by a number that masks, or is made floats, and those are asked for their truth, or counted.
     """
     held = {tensor.name: tensor for tensor in graph.initializer} | constant_nodes(graph)
     seen, pending = {name}, [name]
@@ -98,7 +98,7 @@ def is_mask(name: str, graph: onnx.GraphProto) -> bool:
             others = [numpy_helper.to_array(held[other]) for other in node.input if other in held]
             if node.op_type == "Mul" and any(each.size == 1 and each.min() <= -MASKING for each in others):
                 return True
-            if read != name and _casts_to(node, (TensorProto.BOOL,)):
+            if node.op_type == "CumSum" or (read != name and _casts_to(node, (TensorProto.BOOL,))):
                 return True
             moves = node.op_type in (*_MOVEMENTS, "Cast", "Expand") and read == node.input[0]
             if moves or (node.op_type in ("Sub", "Add", "Mul") and others):

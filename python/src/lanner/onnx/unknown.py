@@ -20,11 +20,6 @@ _REASONS: dict[str, tuple[str, str]] = {
             "export the model with its steps unrolled, or with LSTM, GRU or RNN in its place",
         ),
     ),
-    "CumSum": (
-        "adds up private values one after another, as RoBERTa and MPNet do to number their tokens",
-        "export the model with position_ids as an input, and fix them: --fix position_ids=FILE.npy, which holds "
-        "pad + 1, pad + 2, ... for every place",
-    ),
     **dict.fromkeys(
         ("com.microsoft.Attention", "com.microsoft.MultiHeadAttention"),
         (
