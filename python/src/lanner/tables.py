@@ -344,6 +344,13 @@ class _Cells:
         if found is None:
             raise self._wrong(index, row)
         column = self._columns[index]
+        if column.others and text not in self._places[index] and text.strip() in self._places[index]:
+            # The owner's encoder takes it for another word.
+            raise InputError(
+                f"{label_of(self._columns, index)} has one of its categories with blanks before or behind it",
+                where=f"{self._where}, row {row}",
+                fix="leave the blanks out",
+            )
         if self._notes is not None and column.others and found == len(column.categories or ()):
             label = label_of(self._columns, index)
             self._notes.others[label] = self._notes.others.get(label, 0) + 1

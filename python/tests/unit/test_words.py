@@ -204,3 +204,12 @@ def test_a_word_that_is_missing_may_be_a_category() -> None:
     assert np.ravel(read_objects(rows, [learnt], "x", "rows")).tolist() == [0, 1, 1, 1]  # type: ignore[arg-type]
     missing = np.ravel(read_objects(rows, [plain], "x", "rows"))  # type: ignore[arg-type]
     assert np.isnan(missing[1:]).all()
+
+
+def test_a_word_between_blanks_is_not_taken_for_it_where_the_encoder_takes_it_for_another() -> None:
+    strict = StatedColumn("job", categories=("clerk", "nurse"))
+    loose = StatedColumn("job", categories=("clerk", "nurse"), others=True)
+    assert np.ravel(read_objects([{"job": " nurse"}], [strict], "x", "rows")).tolist() == [1]  # type: ignore[arg-type]
+    assert np.ravel(read_objects([{"job": "pilot"}], [loose], "x", "rows")).tolist() == [2]  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="with blanks before or behind it; leave the blanks out"):
+        read_objects([{"job": " nurse"}], [loose], "x", "rows")
