@@ -101,8 +101,7 @@ def _encoder(layers: int, width: int, heads: int, tokens: int) -> Compared:
     samples = drawn_texts(CALIBRATION_SAMPLES, tokens, width)
 
     def compile_it(options: CompileOptions) -> Model:
-        asked = {field: getattr(options, field) for field in ("name", "mode", "output", "rounding", "precision")}
-        return compile_model(proto, samples, **asked)
+        return compile_model(proto, samples, **options.chosen)
 
     return Compared(*onnx_document(proto), compile_it, samples[0], "random")
 

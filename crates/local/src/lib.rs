@@ -99,7 +99,7 @@ impl Spec for SumPool {
     }
 
     fn work(&self) -> Work {
-        Work { circuit_values: 0, ..self.windows.work() }
+        self.windows.work().without_circuits()
     }
 
     fn of_samples(&self, samples: Samples) -> Option<Self> {

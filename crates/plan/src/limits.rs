@@ -14,7 +14,7 @@ use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
 use lanner_transfers::{RingSelect, RingSparse};
 
 use crate::lower::{convolution, layer_shape, windows};
-use crate::{Choices, Mode, PlanError, Samples};
+use crate::{Choices, Mode, PlanError, Rings, Samples};
 
 /// What a prediction may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub fn check_outline(
         return Err(has_no_checked_circuit(policy));
     }
     let has_slots = mode.design().has_slots();
+    // Over powers of two maxima are found by transfers or lookups.
+    let has_circuits = mode.design().rings != Rings::PowersOfTwo;
     let layer_work = |op: &FixedOp, layer: &Convolution| {
         if has_slots { gazelle::work(layer, Samples::ONE) } else { coefficient_work(op, layer) }
     };
@@ -96,12 +98,11 @@ pub fn check_outline(
     for node in &outline.nodes {
         layers.add_elements(&node.name, node.shape.iter().product())?;
         match &node.op {
-            Some(FixedOp::MaxPool(window)) => {
+            Some(FixedOp::MaxPool(window)) if has_circuits => {
                 pools.add(&node.name, windows(&node.input, window).work())?;
             }
-            Some(FixedOp::SumPool(window)) => {
-                let work = windows(&node.input, window).work();
-                pools.add(&node.name, Work { circuit_values: 0, ..work })?;
+            Some(FixedOp::MaxPool(window) | FixedOp::SumPool(window)) => {
+                pools.add(&node.name, windows(&node.input, window).work().without_circuits())?;
             }
             Some(op) => layers.add(
                 &node.name,

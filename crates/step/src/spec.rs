@@ -49,3 +49,11 @@ pub struct Work {
     /// Filter taps, each of which may need an evaluation key of its own.
     pub taps: u64,
 }
+
+impl Work {
+    /// The same of what builds no circuit.
+    #[must_use]
+    pub const fn without_circuits(self) -> Self {
+        Self { circuit_values: 0, ..self }
+    }
+}

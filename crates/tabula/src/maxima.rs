@@ -63,7 +63,7 @@ impl Spec for Maxima {
 
     fn work(&self) -> Work {
         // As for a lookup of as many bits, for each element of a window.
-        let work = self.windows.work();
+        let work = self.windows.work().without_circuits();
         let nodes = 1_u64 << self.kept.min(lanner_dpf::MAX_BITS);
         Work { window_elements: work.window_elements.saturating_mul(15 + nodes / 700), ..work }
     }

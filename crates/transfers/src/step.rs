@@ -95,7 +95,7 @@ impl Spec for RingActivation {
     }
 
     fn work(&self) -> Work {
-        self.windows.work()
+        self.windows.work().without_circuits()
     }
 
     fn of_samples(&self, samples: Samples) -> Option<Self> {

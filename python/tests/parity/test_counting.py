@@ -127,3 +127,56 @@ def test_a_cumulative_sum_over_samples_is_refused() -> None:
     proto = model_of([node("CumSum", ["x", "axis"], "y")], inputs, {"y": ["n", 5]}, axis=np.array(0))
     with pytest.raises(lanner.UnsupportedOpError, match="samples"):
         lanner.compile(proto, drawn(40, 5), mode="cheetah", output="value")
+
+
+@pytest.mark.parametrize("above", [0.9, 0.0])
+def test_truths_that_are_computed_are_counted(above: float) -> None:
+    # Few hold in the calibration samples, and all of them may.
+    nodes = [
+        node("Greater", ["x", "zero"], "truth"),
+        node("Cast", ["truth"], "ones", to=TensorProto.INT64),
+        node("CumSum", ["ones", "axis"], "counts"),
+        node("Mul", ["counts", "ones"], "numbers"),
+        node("Gather", ["places", "numbers"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {"x": (TensorProto.FLOAT, ["n", LENGTH])}
+    constants = {"axis": np.array(1), "zero": np.array(0, np.float32), "places": drawn(LENGTH + 1, WIDTH)}
+    proto = model_of(nodes, inputs, {"y": ["n", LENGTH, WIDTH]}, **constants)
+    x = np.random.default_rng(7).uniform(-1, 1, (40, LENGTH)).astype(np.float32) - np.float32(above)
+    for mode in ("cheetah", "gazelle"):
+        model = lanner.compile(proto, x, mode=mode, output="value")
+        for given in (x, np.minimum(-x, np.float32(0.15)), np.full((1, LENGTH), 0.15, np.float32)):
+            assert off_by(model.predict_fixed(given), expected(proto, {"x": given}, "y")) < 0.02
+
+
+def test_numbers_keep_their_meaning_in_another_shape() -> None:
+    numbered = [*_NUMBERED[:-1], node("Add", ["wide", "pad"], "flat")]
+    moved = [*numbered, node("Unsqueeze", ["flat", "axes"], "one"), node("Squeeze", ["one", "axes"], "positions")]
+    check(of_ids(moved, axes=np.array([1])), {"ids": _IDS})
+    nodes = [
+        *_NUMBERED[:4],
+        node("Unsqueeze", ["counts", "axes"], "lines"),
+        node("Cast", ["lines"], "floats", to=TensorProto.FLOAT),
+        node("MatMul", ["floats", "weights"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {"ids": (TensorProto.INT64, ["n", LENGTH])}
+    constants = {"axis": np.array(1), "axes": np.array([1]), "pad": np.array(PAD), "weights": drawn(LENGTH, WIDTH)}
+    check(model_of(nodes, inputs, {"y": ["n", 1, WIDTH]}, **constants), {"ids": _IDS})
+
+
+def test_integers_that_are_chosen_are_integers() -> None:
+    nodes = [
+        node("Cast", ["mask"], "truth", to=TensorProto.BOOL),
+        node("Where", ["truth", "ids", "one"], "chosen"),
+        node("Div", ["chosen", "two"], "halves"),
+        node("Cast", ["halves"], "floats", to=TensorProto.FLOAT),
+        node("MatMul", ["floats", "weights"], "y"),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {
+        "ids": (TensorProto.INT64, ["n", LENGTH]),
+        "mask": (TensorProto.INT64, ["n", LENGTH]),
+    }
+    constants = {"one": np.array(1), "two": np.array(2), "weights": drawn(LENGTH, WIDTH)}
+    proto = model_of(nodes, inputs, {"y": ["n", WIDTH]}, **constants)
+    with pytest.raises(lanner.UnsupportedOpError, match="integers"):
+        lanner.compile(proto, {"ids": _IDS, "mask": (_IDS > 3).astype(np.int64)}, mode="cheetah", output="value")

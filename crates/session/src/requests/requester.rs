@@ -412,7 +412,7 @@ impl Requester {
     }
 
     /// Predicts with the oldest kept material that both parties have; none if they have none, this party has no memory for it, or the server
-    /// cannot use what it has in this session. What is tried is gone from both stocks.
+    /// cannot use what it has in this session. What is tried is gone from this party's stock, and from the server's, unless that cannot use it.
     ///
     /// # Errors
     /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Store`] if the disk fails; [`ExecutionError`] if the

@@ -86,7 +86,7 @@ impl<'s> Reserved<'s> {
             // The client has used its part up, and being busy would cost it that: so much material is used without room, and no more.
             Request::PredictKept(_) => match self.session.reserve(bytes) {
                 Ok(room) => self.passing.push(room),
-                Err(_) => whole = MOST_WITHOUT_ROOM,
+                Err(_) => whole = whole.min(MOST_WITHOUT_ROOM),
             },
             Request::Together { predictions, preparations } => {
                 let most = Room::MOST;

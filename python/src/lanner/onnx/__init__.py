@@ -88,7 +88,6 @@ FAMILIES = (
         conv,
         conv_transpose,
         counting,
-        counting,
         einsum,
         exponentials,
         extremum,

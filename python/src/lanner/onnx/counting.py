@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.lookup import Bits, Embedded, Indices, Lookup, of_truth, rows_product
+from lanner.onnx.lookup import Bits, Embedded, Indices, Lookup, Opsets, check_finite, of_truth, rows_product
 from lanner.onnx.movement import integers, sample_axis
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
@@ -61,13 +62,21 @@ class Counted(Indices):
 
     Attributes:
         source: The numbers, and the `stride` more where the truth value holds: shape (length, 1).
-        counts: The numbers alone, shape (length, 1).
+        counts: The numbers alone, of the same shape.
         stride: The choices of the numbers.
         truths: The truth values that were counted.
+        least: The least number where the truth value holds: 1 where it counts itself. Where it does not hold, the
+            largest is one less than the length.
     """
 
     counts: Wire
     truths: Lookup
+    least: int
+
+    @property
+    def is_counted(self) -> bool:
+        """It is."""
+        return True
 
     @property
     def stride(self) -> int:
@@ -94,33 +103,50 @@ class Counted(Indices):
         both = graph.add(both, counts)
         columns = [graph.reshape(each, (length, 1)) for each in (both, counts)]
         kind = truths.table.dtype if isinstance(truths, Indices) else truths.pair.dtype
-        # Places hold at most as many as there are; other numbers are choices that nothing makes.
-        table = np.tile(np.minimum(np.arange(stride), length), 2).astype(np.int64 if kind == np.bool_ else kind)
-        return Counted(columns[0], (length,), table, columns[1], truths)
+        # Choices that nothing makes are as the next one that something does.
+        least = 0 if node.attr("exclusive", 0) else 1
+        possible = ([0, length - 1], [least, length - 1 + least])
+        table = np.concatenate([np.clip(np.arange(stride), low, high) for low, high in possible])
+        table = table.astype(np.int64 if kind == np.bool_ else kind)
+        return Counted(columns[0], (length,), table, columns[1], truths, least)
 
     def retold(self, other: Lookup) -> Lookup | None:
         """What the same truth values choose, told of these numbers; None of other elements."""
         if isinstance(other, Counted):
             return other if other.source == self.source and other.table.ndim == self.table.ndim else None
-        if self.table.ndim > 1:
+        if self.table.ndim > 1 or self.shape != self.truths.stand_in.shape[: len(self.shape)]:
             return None
         pair = of_truth(self.truths, other)
         return None if pair is None else replace(self, table=np.repeat(pair, self.stride))
 
+    def viewed(self, node: Node, inputs: Sequence[object], opsets: Opsets, graph: GraphBuilder) -> Indices | None:
+        """The same elements in another shape."""
+        found = Indices.viewed(self, node, inputs, opsets, graph)
+        if not isinstance(found, Counted) or found.shape == self.shape:
+            return found
+        return replace(found, counts=graph.reshape(self.counts, (*found.shape, 1)))
+
     def materialised(self, graph: GraphBuilder) -> Wire:
         """What is looked up, as a value of the network."""
         table = self.table.astype(np.float32)
+        check_finite(table, self.source)
+        length = math.prod(self.shape)
         rows = table.reshape(len(table), -1)
         first, second = np.split(rows, 2)
-        value, rows = (self.counts, first) if np.array_equal(first, second) else (self.source, rows)
+        # Where all numbers that both have stand for the same, the number alone says which.
+        same = np.array_equal(first[self.least : length], second[self.least : length])
+        value, rows = (self.counts, np.concatenate([first[:length], second[length:]])) if same else (self.source, rows)
+        value = graph.reshape(value, (length, 1))
         ends = np.flatnonzero((rows[1:] != rows[:-1]).any(1)) + 1
-        (length,), count = self.shape, len(ends)
+        count = len(ends)
         if not count:
             constant = np.broadcast_to(rows[0], (length, rows.shape[1])).astype(np.float32)
             nothing = graph.subtract(value, value)
             y = graph.add_constant(broadcast(graph, nothing, constant.shape), constant)
             return graph.reshape(y, (*self.shape, *table.shape[1:]))
-        above = graph.step(graph.add_constant(broadcast(graph, value, (length, count)), 0.5 - ends.astype(np.float32)))
+        # Twice the number and an odd one are whole where the number is: no unit lies between them.
+        twice = broadcast(graph, graph.add(value, value), (length, count))
+        above = graph.step(graph.add_constant(twice, 1.0 - 2.0 * ends.astype(np.float32)))
         following = graph.pad(graph.slice(above, (range(length), range(1, count))), (0, 0), (0, 1))
         within = graph.subtract(above, following) if count > 1 else above
         y = rows_product(graph, within, rows[ends] - rows[:1])

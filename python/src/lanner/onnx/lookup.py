@@ -39,6 +39,9 @@ _MOVEMENTS = frozenset(
     ("Reshape", "Unsqueeze", "Squeeze", "Flatten", "Transpose", "Expand", "Slice", "Gather", "GatherND")
 )
 
+#: What a file means by operators.
+Opsets: TypeAlias = Sequence[onnx.OperatorSetIdProto]
+
 #: Columns of a vocabulary that are added up.
 _MOST_ADDED = 64
 
@@ -60,6 +63,11 @@ class Indices:
     source: Wire
     shape: tuple[int, ...]
     table: NDArray[np.generic]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the choices are numbers that are counted, and not those of the input."""
+        return False
 
     def bits(self, graph: GraphBuilder) -> Wire | None:
         """Its truth values as 0 and 1, exactly, shape (*shape); None where it is not of 0 and 1."""
@@ -93,7 +101,7 @@ class Indices:
             ModelError: If a choice stands for no number.
         """
         table = self.table.astype(np.float32)
-        _check_finite(table, self.source)
+        check_finite(table, self.source)
         rest, width = table.shape[1:], self.source.shape[-1]
         weight = table.reshape(len(table), -1)
         rows = graph.reshape(self.source.plain(), (self.source.size // width, width))
@@ -108,7 +116,7 @@ class Indices:
         node: Node,
         inputs: Sequence[object],
         index: int,
-        opsets: Sequence[onnx.OperatorSetIdProto],
+        opsets: Opsets,
         graph: GraphBuilder,
     ) -> Indices | None:
         """What an operator makes of it, its input `index`, where that is looked up again; None where it is not."""
@@ -117,7 +125,7 @@ class Indices:
         if node.operator == "GatherElements" and index == 1:
             return self._gathered_of_line(node, inputs[0])
         if node.operator in _VIEWS and index == 0 and self.source.batch == 0:
-            return self._viewed(node, inputs, opsets, graph)
+            return self.viewed(node, inputs, opsets, graph)
         one_hot = node.operator == "OneHot" and index == 0 and node.attr("axis", -1) == -1
         if not one_hot and not (node.operator in _ELEMENTWISE and self._broadcasts(inputs)):
             return None
@@ -150,9 +158,7 @@ class Indices:
             return None
         return self.gathered(data[0]) if isinstance(data, np.ndarray) else None
 
-    def _viewed(
-        self, node: Node, inputs: Sequence[object], opsets: Sequence[onnx.OperatorSetIdProto], graph: GraphBuilder
-    ) -> Indices | None:
+    def viewed(self, node: Node, inputs: Sequence[object], opsets: Opsets, graph: GraphBuilder) -> Indices | None:
         """The same elements in another shape: axes behind the indices are of what is looked up."""
         places = np.arange(self.stand_in.size).reshape(1, *self.stand_in.shape)
         moved = _folded(node, [places, *inputs[1:]], opsets)
@@ -201,7 +207,7 @@ class Embedded(Indices):
         node: Node,
         inputs: Sequence[object],
         index: int,
-        opsets: Sequence[onnx.OperatorSetIdProto],
+        opsets: Opsets,
         graph: GraphBuilder,
     ) -> Indices | None:
         """As `Indices.follow`, up to the rows: what is made of them is the network's."""
@@ -249,7 +255,7 @@ class Bits:
         pair = self.pair.astype(np.float32)
         if bound is not None:
             pair = np.maximum(pair, np.float32(-bound))
-        _check_finite(pair, self.source)
+        check_finite(pair, self.source)
         # Constants have no batch axis.
         axis = self.source.batch + 1
         low, high = (np.take(pair, [each], 0).squeeze(0) for each in (0, 1))
@@ -277,7 +283,7 @@ class Bits:
         node: Node,
         inputs: Sequence[object],
         index: int,
-        opsets: Sequence[onnx.OperatorSetIdProto],
+        opsets: Opsets,
         graph: GraphBuilder,
     ) -> Lookup | None:
         """What an operator makes of it, its input `index`, where that is looked up again; None where it is not."""
@@ -318,9 +324,7 @@ def of_input(
     return Indices(rows, shape, np.arange(choices).astype(kind))
 
 
-def follow(
-    node: Node, inputs: Sequence[object], opsets: Sequence[onnx.OperatorSetIdProto], graph: GraphBuilder
-) -> Lookup | None:
+def follow(node: Node, inputs: Sequence[object], opsets: Opsets, graph: GraphBuilder) -> Lookup | None:
     """What an operator makes of what is looked up, where that is looked up again; None where it is not.
 
     Args:
@@ -363,7 +367,7 @@ def lacks_row(node: Node, inputs: Sequence[object]) -> tuple[str, str] | None:
     data, index, *_ = (*inputs, None, None)
     if node.operator != "Gather" or node.attr("axis", 0) != 0 or not isinstance(data, np.ndarray):
         return None
-    if not isinstance(index, Indices) or index.table.dtype.kind not in "iu":
+    if not isinstance(index, Indices) or index.is_counted or index.table.dtype.kind not in "iu":
         return None
     asked = index.table.astype(np.int64)
     beyond = np.argwhere((asked < -len(data)) | (asked >= len(data)))
@@ -389,7 +393,7 @@ def moves(node: Node, inputs: Sequence[object]) -> Bits | None:
 
 
 def moved_pair(
-    node: Node, bits: Bits, others: Sequence[object], opsets: Sequence[onnx.OperatorSetIdProto], moved: Wire
+    node: Node, bits: Bits, others: Sequence[object], opsets: Opsets, moved: Wire
 ) -> NDArray[np.generic] | None:
     """What moved bits stand for."""
     rank = len(moved.shape) + 1
@@ -401,9 +405,7 @@ def moved_pair(
     return None if low is None or high is None else np.stack([low, high])
 
 
-def _folded(
-    node: Node, inputs: Sequence[object], opsets: Sequence[onnx.OperatorSetIdProto]
-) -> NDArray[np.generic] | None:
+def _folded(node: Node, inputs: Sequence[object], opsets: Opsets) -> NDArray[np.generic] | None:
     """The operator's output where its inputs are known."""
     folded: Mapping[str, NDArray[np.generic]] | None = fold(Node(node.proto, inputs), opsets)  # type: ignore[arg-type]
     return None if folded is None else folded[next(filter(None, node.proto.output))]
@@ -425,6 +427,11 @@ def _least(value: NDArray[np.float32]) -> NDArray[np.float32]:
     return value.reshape(()) if value.size == 1 else value
 
 
-def _check_finite(table: NDArray[np.float32], source: Wire) -> None:
+def check_finite(table: NDArray[np.float32], source: Wire) -> None:
+    """Check that every choice stands for a number.
+
+    Raises:
+        ModelError: If one does not.
+    """
     if not np.isfinite(table).all():
         raise ModelError("a choice of the input stands for NaN or infinity", where=source.name, fix="export it again")

@@ -667,6 +667,9 @@ class _Walk:
         if chosen is None:
             return False
         self.values[node.proto.output[0]] = chosen
+        kinds = self._kinds(node.proto, given)
+        if kinds:
+            self._whole[node.proto.output[0]] = max(kinds, key=lambda kind: kind.itemsize)
         self.operators[node.operator] += 1
         self.steps.append(Step(node, Outcome.RUNS, [shape_of(value) for value in both], [shape_of(chosen)]))
         return True
