@@ -11,7 +11,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import transformer
 from jax import lax
 
 Tensors = Mapping[str, jax.Array]
@@ -30,8 +29,6 @@ def evaluate(document: Mapping[str, Any], tensors: Tensors, x: jax.Array) -> jax
     Raises:
         KeyError: If an operator is not among `OPERATORS`.
     """
-    if "onnx" in document:
-        return transformer.evaluate(document, tensors, x)
     values = {document["inputs"][0]["name"]: x}
     for node in document["nodes"]:
         ((name, attributes),) = node["op"].items() if isinstance(node["op"], dict) else ((node["op"], {}),)
