@@ -1,6 +1,7 @@
 //! The inputs and outputs of the original model by name, of which the network's one input and output are made.
 
 use lanner_network::{Tensor, Tensors};
+use lanner_quantize::ChoiceRows;
 use lanner_text::TextInput;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -105,6 +106,23 @@ impl NamedInput {
         let width = self.choices.map_or(1, |count| if count == 2 { 1 } else { count });
         count(&self.shape)?.checked_mul(width)
     }
+}
+
+/// Where the network's input has rows of choices.
+pub(crate) fn choice_rows(inputs: &[NamedInput]) -> Vec<ChoiceRows> {
+    let mut first = 0;
+    let mut found = Vec::new();
+    for input in inputs {
+        let Some(size) = input.size() else { return Vec::new() };
+        match input.choices {
+            Some(choices) if choices > 2 && input.embeddings.is_none() && input.columns.is_none() => {
+                found.push(ChoiceRows { first, rows: size / choices, choices });
+            }
+            _ => {}
+        }
+        first += size;
+    }
+    found
 }
 
 impl Embeddings {

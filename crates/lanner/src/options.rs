@@ -12,6 +12,7 @@ use lanner_text::TextInput;
 use serde::Deserialize;
 
 use crate::estimate::link;
+use crate::named::choice_rows;
 use crate::{Error, ErrorKind, KernelTimes, NamedInput, NamedOutput, Result, kernel_times};
 
 /// Digits of a probability where none are asked for.
@@ -352,6 +353,7 @@ impl CompileOptions {
             (options.proves || self.proved_ranges, options.saturates || self.proved_ranges);
         Ok(QuantizationOptions {
             input_range,
+            choices: choice_rows(&self.inputs),
             widens,
             public_preprocessing,
             output_unit,

@@ -149,6 +149,11 @@ impl Tensors {
         Ok(())
     }
 
+    /// Every tensor with its name, in the order of names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.by_name.iter().map(|(name, tensor)| (name.as_str(), tensor))
+    }
+
     /// The tensor of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Tensor> {

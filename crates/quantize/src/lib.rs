@@ -37,7 +37,7 @@ mod trace;
 mod trees;
 
 pub use elementwise::polynomials;
-pub use options::QuantizationOptions;
+pub use options::{ChoiceRows, QuantizationOptions};
 use options::{check, refuse_all};
 pub use outline::outline;
 pub use precision::{Aim, Told};

@@ -6,9 +6,10 @@
 
 use std::f64::consts::TAU;
 
-use lanner_network::position;
+use lanner_network::{Tensors, position};
 
 use super::features::draw;
+use super::options::ChoiceRows;
 
 /// Of less than this share of the range that samples cover, inputs are made: with twice what they show, far from all of it is accounted for.
 const SPARSE: f64 = 0.25;
@@ -73,6 +74,60 @@ pub(super) fn inputs(shape: &[usize], range: [f64; 2], count: usize) -> Vec<Vec<
     made
 }
 
+/// Samples with other choices: those that make the largest and the smallest sums with a weight come first, then all others as far as there are rows for them. What a table says of a
+/// choice that no sample has may be far larger than what samples show.
+pub(super) fn chosen(
+    samples: &[&[f32]],
+    choices: &[ChoiceRows],
+    tensors: &Tensors,
+    count: usize,
+) -> Vec<Vec<f32>> {
+    let mut made: Vec<Vec<f32>> = samples.iter().cycle().take(count).map(|sample| sample.to_vec()).collect();
+    for &ChoiceRows { first, rows, choices } in choices {
+        let mut order = telling(tensors, choices).into_iter().cycle();
+        for input in &mut made {
+            let Some(part) = input.get_mut(first..first + rows * choices) else { return Vec::new() };
+            for (row, choice) in part.chunks_exact_mut(choices).zip(&mut order) {
+                // What stands for a choice, in units of the input's.
+                let one = row.iter().copied().fold(0.0, f32::max);
+                row.fill(0.0);
+                row[choice] = one;
+            }
+        }
+    }
+    made
+}
+
+/// All choices, those with the largest weights first.
+fn telling(tensors: &Tensors, choices: usize) -> Vec<usize> {
+    let mut largest = vec![0.0_f32; choices];
+    for (_, tensor) in tensors.iter() {
+        let shape = tensor.shape();
+        // Of a layer's weights one axis is its input's elements.
+        let Some(axis) = shape.iter().take(2).position(|side| *side == choices) else { continue };
+        let inner: usize = shape[axis + 1..].iter().product();
+        let mut extremes = vec![[(0.0_f32, 0); 2]; inner];
+        let outer = choices * inner;
+        for slab in tensor.data().chunks_exact(outer.max(1)) {
+            extremes.fill([(0.0, 0); 2]);
+            for (choice, row) in slab.chunks_exact(inner).enumerate() {
+                for (ends, weight) in extremes.iter_mut().zip(row) {
+                    let end = &mut ends[usize::from(*weight < 0.0)];
+                    if weight.abs() > end.0 {
+                        *end = (weight.abs(), choice);
+                    }
+                }
+            }
+            for (weight, choice) in extremes.iter().flatten() {
+                largest[*choice] = largest[*choice].max(*weight);
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..choices).collect();
+    order.sort_by(|a, b| largest[*b].total_cmp(&largest[*a]));
+    order
+}
+
 /// A product of waves along the axes.
 struct Pattern<'s> {
     shape: &'s [usize],
@@ -96,7 +151,10 @@ impl<'s> Pattern<'s> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use lanner_network::Tensor;
+
     use super::*;
 
     #[test]
@@ -106,6 +164,25 @@ mod tests {
         assert!((covered(&samples, [-1.0, 3.0]) - 0.5).abs() < 1e-12);
         assert!(covered(&samples[..1], [-1.0, 3.0]).abs() < 1e-12);
         assert!(is_sparse(0.2) && !is_sparse(0.3));
+    }
+
+    #[test]
+    fn choices_with_the_largest_weights_are_made_first_and_every_row_has_one() {
+        let mut tensors = Tensors::default();
+        // Choice 3 has the largest weight, 1 the smallest; 0 and 2 are least.
+        let weight = vec![0.1, 0.2, 0.1, 4.0, 0.1, -3.0, 0.0, 0.0];
+        tensors.insert("w", Tensor::new(vec![2, 4, 1, 1], weight).unwrap()).unwrap();
+        let sample = [0.5, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 7.0];
+        let rows = [ChoiceRows { first: 1, rows: 2, choices: 4 }];
+        let made = chosen(&[&sample], &rows, &tensors, 2);
+        let places = |input: &[f32]| -> Vec<usize> {
+            input[1..9].chunks(4).map(|row| row.iter().position(|x| *x == 1.0).unwrap()).collect()
+        };
+        assert_eq!(made.iter().map(|input| places(input)).collect::<Vec<_>>(), [vec![3, 1], vec![0, 2]]);
+        assert!(made.iter().all(|input| input[1..9].iter().sum::<f32>() == 2.0));
+        assert!(made.iter().all(|input| [input[0], input[9]] == [0.5, 7.0]));
+        let beyond = [ChoiceRows { first: 9, rows: 2, choices: 4 }];
+        assert!(chosen(&[&sample], &beyond, &tensors, 2).is_empty());
     }
 
     #[test]

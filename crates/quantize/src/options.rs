@@ -17,6 +17,8 @@ pub struct QuantizationOptions {
     /// The smallest and the largest input accepted, with 0 between them. The calibration samples decide where it is `None`, and then the
     /// public half tells of them, to the next step of the grid.
     pub input_range: Option<[f64; 2]>,
+    /// Where the input is choices, of which no samples show all: inputs with others join them.
+    pub choices: Vec<ChoiceRows>,
     /// Whether inputs of the compiler's own making join samples that cover little of a stated range. Not where all inputs are made of a known table.
     pub widens: bool,
     /// Whether the constants in front of the first layer are published, for the client to apply in floating point.
@@ -46,6 +48,17 @@ pub struct QuantizationOptions {
     pub output_unit: Option<f64>,
 }
 
+/// Rows of the input that each have a 1 at the place of what is chosen, and zeros elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChoiceRows {
+    /// The first element of the first row.
+    pub first: usize,
+    /// How many rows follow each other.
+    pub rows: usize,
+    /// Elements of a row.
+    pub choices: usize,
+}
+
 impl Default for QuantizationOptions {
     /// 8-bit activations, weights of 8 to 12 bits, every ring from 20 bits on.
     fn default() -> Self {
@@ -56,6 +69,7 @@ impl Default for QuantizationOptions {
             max_weight_bits: 12,
             accumulators,
             input_range: None,
+            choices: Vec::new(),
             widens: true,
             public_preprocessing: false,
             rescales: true,

@@ -97,18 +97,27 @@ impl<'c> Prepared<'c> {
         })
     }
 
-    /// The same with inputs of the compiler's own making, where the range of inputs is stated and the samples cover little of it. Those that
-    /// the float graph makes nothing finite of are left out.
+    /// The same with inputs of the compiler's own making, where the range of inputs is stated and the samples cover little of it, or where the
+    /// input is choices. Those that the float graph makes nothing finite of are left out.
     ///
     /// # Errors
     /// [`CompileError`] if the graph is damaged.
     pub(super) fn widened(mut self, options: &QuantizationOptions, most: u64) -> Result<Self, CompileError> {
-        let Some(range) = options.input_range.filter(|_| self.covers_little(options)) else {
+        let range = options.input_range.filter(|_| self.covers_little(options));
+        // Of features of their own units nothing is known but from samples.
+        let choices = if options.widens && self.coded.is_none() { &options.choices[..] } else { &[] };
+        if range.is_none() && choices.is_empty() {
             return Ok(self);
-        };
-        let shape = &self.draft.graph.inputs[0].shape;
+        }
         let count = samples_within(most, self.products()?).clamp(made::FEW, made::MOST);
-        let inputs = made::inputs(shape, range, count);
+        let shape = &self.draft.graph.inputs[0].shape;
+        let inputs = match range {
+            Some(range) if choices.is_empty() => made::inputs(shape, range, count),
+            _ => {
+                let samples: Vec<&[f32]> = self.samples.iter().map(|(_, sample)| *sample).collect();
+                made::chosen(&samples, choices, &self.draft.tensors, count)
+            }
+        };
         let numbered = inputs.iter().enumerate().map(|(number, input)| (number, &input[..])).collect();
         let observed = observe_each(&self.draft, &numbered)?;
         self.take(inputs, observed);

@@ -180,3 +180,13 @@ def test_integers_that_are_chosen_are_integers() -> None:
     proto = model_of(nodes, inputs, {"y": ["n", WIDTH]}, **constants)
     with pytest.raises(lanner.UnsupportedOpError, match="integers"):
         lanner.compile(proto, {"ids": _IDS, "mask": (_IDS > 3).astype(np.int64)}, mode="cheetah", output="value")
+
+
+@pytest.mark.parametrize("mode", ["cheetah", "gazelle", "tabula"])
+def test_what_no_calibration_sample_looks_up_is_right(mode: str) -> None:
+    table = np.arange(40, dtype=np.float32).reshape(40, 1) * drawn(1, WIDTH)
+    inputs: dict[str, tuple[int, list[str | int]]] = {"ids": (TensorProto.INT64, ["n", LENGTH])}
+    proto = model_of([node("Gather", ["table", "ids"], "y")], inputs, {"y": ["n", LENGTH, WIDTH]}, table=table)
+    model = lanner.compile(proto, {"ids": _IDS % 3}, mode=mode, output="value")
+    arrays: Arrays = {"ids": np.arange(280).reshape(40, LENGTH) % 40}
+    assert off_by(model.predict_fixed(arrays), expected(proto, arrays, "y")) < 0.01
