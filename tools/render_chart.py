@@ -39,7 +39,7 @@ SERVED = (
 
 #: The release that each manifest is, and the settings that it has.
 RELEASES: Mapping[str, tuple[str, Sequence[str]]] = {
-    "servers.yaml": ("lanner-wire5", SERVED),
+    "servers.yaml": ("lanner-wire6", SERVED),
     "gateways.yaml": ("lanner", ("server.enabled=false", "gateway.enabled=true")),
 }
 

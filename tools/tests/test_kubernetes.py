@@ -120,7 +120,7 @@ def test_probes_ask_what_is_listened_on() -> None:
 
 def test_metrics_are_read_under_the_names_that_their_service_gives_and_under_addresses() -> None:
     entry = container("server")
-    given = {"POD_NAME": "lanner-wire5-0", "POD_NAMESPACE": "clinic"}
+    given = {"POD_NAME": "lanner-wire6-0", "POD_NAMESPACE": "clinic"}
     fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in entry["env"]}
     assert fields == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
     arguments = build_parser().parse_args(
@@ -129,9 +129,9 @@ def test_metrics_are_read_under_the_names_that_their_service_gives_and_under_add
     (service,) = (each["metadata"]["name"] for each in ALL if each["spec"].get("clusterIP") == "None")
     hosts = Hosts.of("0.0.0.0", arguments.metrics_name)  # noqa: S104 - compared, not bound
     for end in ("", ".clinic", ".clinic.svc", ".clinic.svc.cluster.local"):
-        assert hosts.include([f"lanner-wire5-0.{service}{end}:9400"])
+        assert hosts.include([f"lanner-wire6-0.{service}{end}:9400"])
     assert hosts.include(["192.0.2.7:9400"])
-    assert not hosts.include([f"lanner-wire5-0.{service}.evil.example:9400"])
+    assert not hosts.include([f"lanner-wire6-0.{service}.evil.example:9400"])
 
 
 def test_probes_of_a_gateway_ask_what_no_caller_reaches() -> None:
@@ -266,8 +266,8 @@ def test_releases_that_are_not_apart_are_found() -> None:
 
 @pytest.mark.slow
 def test_two_versions_are_two_releases_that_stay_apart() -> None:
-    newer = ("wire=6", "image.tag=0.4.0", "gateway.enabled=true")
-    settings = {"lanner-wire5": render_chart.SERVED, "lanner-wire6": (*render_chart.SERVED, *newer)}
+    newer = ("wire=7", "image.tag=0.4.0", "gateway.enabled=true")
+    settings = {"lanner-wire6": render_chart.SERVED, "lanner-wire7": (*render_chart.SERVED, *newer)}
     try:
         rendered = [render_chart.template(release, given) for release, given in settings.items()]
     except render_chart.NoHelmError as error:
@@ -276,7 +276,7 @@ def test_two_versions_are_two_releases_that_stay_apart() -> None:
     found = [documents(each.stdout) for each in rendered]
     check_apart(*found)
     versions = [{document["metadata"]["labels"]["lanner/wire"] for document in each} for each in found]
-    assert versions == [{"5"}, {"6"}]
+    assert versions == [{"6"}, {"7"}]
     assert {pod("server", each)["containers"][0]["image"] for each in found} == {"lanner:0.3.0", "lanner:0.4.0"}
 
 
