@@ -59,8 +59,10 @@ TRANSFORMERS = """### Transformers
 Transformers with drawn weights. Encoders of BERT's kind, from the vectors of 128 embedded tokens to their mean: 2
 layers of width 128 (the size of BERT-tiny), 6 of 384 (MiniLM-L6) and 12 of 768 (BERT-base). A decoder of the size of
 GPT-2 small, from 64 embedded tokens to the five likeliest next ones of 50,257. A classifier of the size of ViT-base,
-from a picture of 224x224 pixels to 1,000 scores. In SecretFlow-SPU 0.9.5, both parties on two cores of one machine,
-the first encoder takes 26.5 s and 360 MB, the second 320 s and 4.4 GB; a layer of the third 104 s and 1.07 GB.
+from a picture of 224x224 pixels to 1,000 scores. Earlier measurements of SecretFlow-SPU 0.9.5, both parties on two
+cores of one machine, gave 26.5 s and 360 MB for the first encoder, 320 s and 4.4 GB for the second, and 104 s and
+1.07 GB for a layer of the third; they do not say how its GELU was written. [By turns with ours](#beside-another-system)
+the first took more.
 """
 
 TREES = """### Trees
@@ -225,7 +227,8 @@ PEERS = """## Beside another system
 
 The same networks, each from one float graph with batch normalizations folded, in mode `cheetah` and in the Cheetah
 protocol of [SecretFlow-SPU][SPU]. `make bench-peers` measures them and writes this section. VGG-16 and ResNet-34 are
-those for CIFAR-100. "Theirs / ours" above 1 means that ours takes less.
+those for CIFAR-100. Encoders are [those above](#transformers), for SPU as functions of jax, whose GELU is by a
+hyperbolic tangent; ours is exact. "Theirs / ours" above 1 means that ours takes less.
 
 - Every system has two processes, of which one has the image and the other the weights. All are up at once and predict
   by turns, after one prediction that warms them up and makes what a session needs once; medians of the turns.

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import transformer
 from jax import lax
 
 Tensors = Mapping[str, jax.Array]
@@ -29,6 +30,8 @@ def evaluate(document: Mapping[str, Any], tensors: Tensors, x: jax.Array) -> jax
     Raises:
         KeyError: If an operator is not among `OPERATORS`.
     """
+    if "onnx" in document:
+        return transformer.evaluate(document, tensors, x)
     values = {document["inputs"][0]["name"]: x}
     for node in document["nodes"]:
         ((name, attributes),) = node["op"].items() if isinstance(node["op"], dict) else ((node["op"], {}),)

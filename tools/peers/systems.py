@@ -18,7 +18,6 @@ from networks import Compared
 from numpy.typing import NDArray
 
 from lanner.agreement import agrees
-from lanner.benchmarks.graphs import compile_graph
 from lanner.cli.process import ServerProcess
 from lanner.client import Client
 from lanner.errors import LannerError
@@ -97,7 +96,7 @@ class Lanner:
 def lanner(network: Compared, bits: int) -> Iterator[Lanner]:
     """Mode cheetah of lanner, exact, as scores that are revealed must be, with so many bits of every activation."""
     options = CompileOptions(name="peers", mode="cheetah", output="logits", rounding="exact", precision=bits)
-    model = compile_graph(network.graph, network.calibration, options)
+    model = network.compile(options)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "peers.lanner"
         model.save(path)
@@ -150,13 +149,14 @@ def spu(network: Compared, python: Path) -> Iterator[Spu]:
     """SPU's Cheetah protocol; `python` is that of the environment that has it."""
     with tempfile.TemporaryDirectory(prefix="lanner-peers-") as name, ExitStack() as stack:
         folders = [Path(name) / party for party in ("client", "server")]
-        shapes = {tensor: list(values.shape) for tensor, values in network.graph.tensors.items()}
-        graph = {"document": json.loads(network.graph.document), "tensors": shapes}
+        shapes = {tensor: list(values.shape) for tensor, values in network.tensors.items()}
+        graph = {"document": network.document, "tensors": shapes}
         for folder in folders:
             folder.mkdir()
             (folder / "graph.json").write_text(json.dumps(graph))
-        np.save(folders[0] / "image.npy", network.sample)
-        np.savez(folders[1] / "weights.npz", allow_pickle=False, **network.graph.tensors)
+        shape = network.document["inputs"][0]["shape"]
+        np.save(folders[0] / "image.npy", network.sample.reshape(shape))
+        np.savez(folders[1] / "weights.npz", allow_pickle=False, **network.tensors)
         addresses = _free_addresses()
         parties = [
             stack.enter_context(_process([str(python), str(SPU_PARTY), str(folder), str(rank), *addresses], folder))
