@@ -8,9 +8,10 @@ import json
 
 import numpy as np
 import pytest
-from networks import fold, networks
+from networks import fold, networks, onnx_document
 
 from lanner.benchmarks.graphs import compile_graph, conv, random_samples
+from lanner.benchmarks.transformers import encoder_file
 from lanner.onnx.builder import FloatGraph, GraphBuilder
 from lanner.options import CompileOptions
 
@@ -46,8 +47,19 @@ def test_what_others_read_is_not_folded() -> None:
 
 def test_networks_without_data_have_random_weights() -> None:
     made = networks(None)
-    assert list(made) == ["mnist_d", "cifar10_minionn", "resnet32", "vgg16", "resnet34"]
+    assert list(made)[:5] == ["mnist_d", "cifar10_minionn", "resnet32", "vgg16", "resnet34"]
+    assert list(made)[5:] == ["encoder_2x128_128", "encoder_6x384_128"]
     assert made["resnet32"]().weights == "random"
     network = made["mnist_d"]()
     assert network.weights == "trained"
     assert network.sample.shape == (1, 28, 28)
+
+
+def test_weights_of_an_encoder_are_secret_and_its_shapes_are_not() -> None:
+    document, tensors = onnx_document(encoder_file(1, 8, 2, 4))
+    assert document["inputs"] == [{"name": "x", "shape": [1, 4, 8]}]
+    given = {"x", *tensors, *(node["name"] for node in document["onnx"])}
+    assert all(name in given for node in document["onnx"] for name in node["inputs"])
+    assert all(tensor.dtype == np.float32 and tensor.size > 1 for tensor in tensors.values())
+    shapes = [node["public"][0] for node in document["onnx"] if node["operator"] == "Reshape"]
+    assert [0, 4, 2, 4] in shapes
