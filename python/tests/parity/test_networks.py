@@ -53,7 +53,7 @@ def test_label_policy_reveals_the_label_alone(name: str) -> None:
         assert (prediction.logits, prediction.values, prediction.probability, prediction.top) == (None,) * 4
 
 
-@pytest.mark.parametrize(("name", "least"), [("mnist_c", 0.98), ("mnist_d", 0.99)])
+@pytest.mark.parametrize(("name", "least"), [("mnist_c", 0.98), pytest.param("mnist_d", 0.99, marks=pytest.mark.slow)])
 def test_accuracy_on_mnist(name: str, least: float) -> None:
     x, y = mnist("t10k")
     calibration = mnist("train")[0][:256]
