@@ -534,9 +534,9 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     ),
     "a secret number of steps": (
         lambda: around([loop("a", "")], half=np.float32(0.5), one=np.array(1)),
-        "the number of steps of Loop depends on the input; only the branches and steps that a constant chooses",
+        "the number of steps of Loop depends on the input; only as many steps as a constant says",
     ),
-    "a secret branch": (lambda: around([conditional("a")]), "the condition of If depends on the input"),
+    "a secret branch": (lambda: around([conditional("a")]), "the condition of If has shape"),
     "a branch that the size of the batch chooses": (
         lambda: around(
             [

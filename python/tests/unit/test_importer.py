@@ -168,7 +168,7 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
         single("Clip", "l", "h", weights={"l": np.float32(2), "h": np.float32(1)}),
         "input 1 of Clip",
     ),
-    "branch": (conditional(), "the condition of If depends on the input"),
+    "branch": (conditional(), "the condition of If has shape"),
     "convolution of two secrets": (single("Conv", "x"), "input 1 of Conv"),
 }
 

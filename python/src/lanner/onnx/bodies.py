@@ -1,12 +1,14 @@
-"""Branches and loops over graphs of their own, where it is known which branch is chosen, or how often a loop runs.
+"""Branches and loops over graphs of their own.
 
-Their nodes take the place of the ``If`` or the ``Loop``, under names of their own. A body reads names of the graph
-around it without listing them.
+Their nodes take the place of the ``If`` or the ``Loop``, under names of their own: those of the branch that a constant
+chooses, those of both branches and a choice of each output where the condition is secret, and the steps of a loop whose
+number is known. A body reads names of the graph around it without listing them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -47,7 +49,10 @@ def ways(proto: onnx.NodeProto) -> list[str]:
 
 
 def opened(
-    proto: onnx.NodeProto, values: Mapping[str, object], changing: Mapping[str, object]
+    proto: onnx.NodeProto,
+    values: Mapping[str, object],
+    changing: Mapping[str, object],
+    shape: Callable[[str], tuple[int, ...] | None],
 ) -> Iterator[onnx.NodeProto]:
     """The nodes that take a branch's or a loop's place, each to be computed before the next is asked for.
 
@@ -55,21 +60,51 @@ def opened(
         proto: The ``If`` or ``Loop``.
         values: What is known of each tensor, which grows as nodes are computed.
         changing: The constants that depend on the size of the batch.
+        shape: Tells the shape of a tensor that was computed, with a batch of one; None where it is not known.
 
     Raises:
-        UnsupportedOpError: If a condition or the number of steps is not known, or they are too many.
+        UnsupportedOpError: If a loop's condition or the number of steps is not known, or they are too many; if a secret
+            condition is of several elements, or chooses between outputs of two shapes.
     """
     node = Node(proto, [])
-    known = _Known(node, values, changing)
+    known = _Known(node, values, changing, shape)
     yield from _branch(node, known) if proto.op_type == "If" else _loop(node, known)
 
 
 def _branch(node: Node, known: _Known) -> Iterator[onnx.NodeProto]:
-    chosen = known.truth(node.proto.input[0], "the condition")
+    condition = node.proto.input[0]
+    if known.is_secret(condition):
+        yield from _choice(node, condition, known)
+        return
+    chosen = known.truth(condition, "the condition")
     body = _attribute(node, "then_branch" if chosen else "else_branch")
     copy = _Copy(body, f"{node.name}/")
     yield from copy.nodes
     yield from _same(copy.outputs, node.proto.output)
+
+
+def _choice(node: Node, condition: str, known: _Known) -> Iterator[onnx.NodeProto]:
+    """Both branches, as nobody may learn which is taken, and for each output the choice between theirs."""
+    sides = known.shape(condition)
+    if sides is not None and math.prod(sides) != 1:
+        raise node.unsupported("the condition", f"has shape {sides}; it must be a single truth value")
+    both = [_Copy(_attribute(node, f"{way}_branch"), f"{node.name}/{way}/") for way in ("then", "else")]
+    for copy in both:
+        yield from copy.nodes
+    for taken, other, name in zip(both[0].outputs, both[1].outputs, node.proto.output, strict=True):
+        if not name:
+            continue
+        shape = known.shape(taken)
+        if shape != known.shape(other):
+            what = f"is of shape {shape} in one branch and {known.shape(other)} in the other; the condition is secret"
+            raise node.unsupported(f"output {name}", what, "let both branches give the same shape")
+        asked = condition
+        if shape is not None and sides is not None and len(shape) != len(sides):
+            asked, ones = f"{name}/condition", f"{name}/sides"
+            rank = numpy_helper.from_array(np.array([-1, *(1 for _ in shape[1:])], np.int64))
+            yield helper.make_node("Constant", [], [ones], ones, value=rank)
+            yield helper.make_node("Reshape", [condition, ones], [asked], asked)
+        yield helper.make_node("Where", [asked, taken, other], [name], node.name)
 
 
 def _loop(node: Node, known: _Known) -> Iterator[onnx.NodeProto]:
@@ -123,10 +158,21 @@ def _same(given: Sequence[str], wanted: Sequence[str]) -> Iterator[onnx.NodeProt
 class _Known:
     """Constants that say which way is taken."""
 
-    def __init__(self, node: Node, values: Mapping[str, object], changing: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        values: Mapping[str, object],
+        changing: Mapping[str, object],
+        shape: Callable[[str], tuple[int, ...] | None],
+    ) -> None:
         self.values = values
+        self.shape = shape
         self._node = node
         self._changing = changing
+
+    def is_secret(self, name: str) -> bool:
+        """Whether a tensor depends on the input's numbers."""
+        return name not in self._changing and not isinstance(self.values.get(name), np.ndarray)
 
     def truth(self, name: str, role: str) -> bool:
         """A condition."""
@@ -141,8 +187,7 @@ class _Known:
         if name in self._changing:
             raise self._refused(role, "depends on the size of the batch; samples are computed one at a time")
         if not isinstance(value, np.ndarray):
-            what = "depends on the input; only the branches and steps that a constant chooses are supported"
-            raise self._refused(role, what)
+            raise self._refused(role, "depends on the input; only as many steps as a constant says are supported")
         return value
 
     def _refused(self, role: str, reason: str) -> UnsupportedOpError:

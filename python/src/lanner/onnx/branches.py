@@ -33,13 +33,17 @@ def open_branches(proto: onnx.ModelProto) -> None:
         if _is_branch(node) and node.input[0] not in free:
             condition = _value(node.input[0], done, held, proto.opset_import)
             if condition is not None:
-                pending.extendleft(reversed(list(opened(node, {node.input[0]: condition}, {}))))
+                pending.extendleft(reversed(list(opened(node, {node.input[0]: condition}, {}, _no_shape))))
                 continue
         if free & names_read(node):
             free.update(filter(None, node.output))
         done.append(node)
     del graph.node[:]
     graph.node.extend(done)
+
+
+def _no_shape(_name: str) -> None:
+    """Nothing is computed here but constants."""
 
 
 def _is_branch(node: onnx.NodeProto) -> bool:

@@ -540,7 +540,7 @@ class _Walk:
         if any(isinstance(self.values.get(name), Opaque) for name in ways(proto)):
             outcome = Outcome.UNCHECKED
         else:
-            inner = opened(proto, self.values, self._batch_size.changing)
+            inner = opened(proto, self.values, self._batch_size.changing, self._shape)
             while (following := self._refusals.attempt(lambda: next(inner, None), node)) is not None:
                 self._lower(following)
         missing = [name for name in proto.output if name and name not in self.values]
@@ -548,6 +548,11 @@ class _Walk:
             self.values.update({name: self._shapes.stand_in(name) for name in missing})
             outputs = [shape_of(self.values.get(name)) for name in proto.output]
             self.steps.append(Step(node, outcome, [], outputs))
+
+    def _shape(self, name: str) -> tuple[int, ...] | None:
+        """The shape of a tensor that was computed, with a batch of one; None where it is not known."""
+        value = self.values.get(name)
+        return shape_of(value.stand_in if isinstance(value, Indices | Bits | Affine | Table) else value)
 
     def _computed(self, node: Node) -> tuple[Outcome, dict[str, Any]]:
         """A node's outputs by name, and whether they are constants or lowered.
