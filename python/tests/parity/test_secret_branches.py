@@ -22,7 +22,7 @@ _X = drawn(120, COLUMNS)
 _X = _X[np.abs(_X.sum(1)) > 0.05]
 
 
-def body(nodes: list[onnx.NodeProto], *outputs: str, **held: Any) -> onnx.GraphProto:
+def body(nodes: list[onnx.NodeProto], *outputs: str, **held: Any) -> onnx.GraphProto:  # noqa: ANN401
     made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
     return helper.make_graph(
         nodes, "body", [], made, [numpy_helper.from_array(value, name) for name, value in held.items()]

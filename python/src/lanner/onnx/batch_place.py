@@ -233,7 +233,7 @@ _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Sqrt", "Reciprocal", "com.microsoft.Gelu", "com.microsoft.QuickGelu"), _each_element),
     **dict.fromkeys(("Add", "Sum", "Sub", "Mul", "Div", "Mean", "Max", "Min", "PRelu", "Pow", "Where"), _operands),
     **dict.fromkeys(("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "And", "Or", "Xor"), _operands),
-    **dict.fromkeys(("Not", "Sign", "Shrink"), _each_element),
+    **dict.fromkeys(("Not", "Sign", "Shrink", "QuantizeLinear", "DequantizeLinear"), _each_element),
     **dict.fromkeys(("Concat", "Split", "Softmax", "LogSoftmax", "LpNormalization"), _axis),
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceMax", "ReduceMin"), _reduce),
     **dict.fromkeys(("Expand", "Tile"), _sides),

@@ -56,14 +56,14 @@ def _convert_floats(graph: onnx.GraphProto, kind: int) -> None:
 
 
 def _take_as_floats(graph: onnx.GraphProto, entry: onnx.ValueInfoProto) -> None:
-    """Let an integer input be of floats if nothing but a Cast to floats, or a shape, is computed from it."""
+    """Let an integer input be of floats if nothing but a Cast to floats, their unit or a shape is computed from it."""
     if is_mask(entry.name, graph):
         return
     moved, pending = {entry.name}, [entry.name]
     while pending:
         name = pending.pop()
         for node in graph.node:
-            if name not in names_read(node) or node.op_type == "Shape" or _casts_to_float(node):
+            if name not in names_read(node) or node.op_type == "Shape" or _makes_floats(node):
                 continue
             # A body may read it, too, which shows in no list of inputs.
             if (
@@ -111,8 +111,9 @@ def is_mask(name: str, graph: onnx.GraphProto) -> bool:
 MASKING = 1000.0
 
 
-def _casts_to_float(node: onnx.NodeProto) -> bool:
-    return _casts_to(node, FLOATS)
+def _makes_floats(node: onnx.NodeProto) -> bool:
+    """Whether a node takes integers for the same numbers as floats, in a unit of theirs or not."""
+    return node.op_type == "DequantizeLinear" or _casts_to(node, FLOATS)
 
 
 def _casts_to(node: onnx.NodeProto, kinds: Sequence[int]) -> bool:

@@ -118,13 +118,19 @@ def lower_quantize(node: Node, graph: GraphBuilder) -> Wire:
 
 
 @lowers("DequantizeLinear")
-def lower_dequantize(node: Node, graph: GraphBuilder) -> Wire:  # noqa: ARG001 - adds nothing
-    """Lower ``DequantizeLinear``: the result is x.
+def lower_dequantize(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``DequantizeLinear``: the result is x, or ``(x - zero) * scale`` where x holds integers as they are.
+
+    So are those of an input, and of a table that an input's integers look up.
 
     Raises:
-        UnsupportedOpError: If x is not quantised, or in another unit.
+        UnsupportedOpError: If x is quantised in another unit, or its integers are in several.
     """
-    return _read(node, 0)
+    x = node.inputs[0]
+    if not isinstance(x, Wire) or holds_integers(x):
+        return _read(node, 0)
+    unit = _unit(node, 1)
+    return graph.scale(graph.shift(x, -unit.zero), cast(float, unit.scale))
 
 
 @lowers("QLinearConv")

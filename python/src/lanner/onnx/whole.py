@@ -19,7 +19,7 @@ OF_NUMBERS = frozenset(
     (
         *("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Split", "Concat"),
         *("Expand", "Tile", "Pad", "Cast", "Min", "Max", "Clip", "Relu", "ReduceMax", "ReduceMin", "ArgMax"),
-        *("Where", "Sign", "OneHotEncoder", "ArrayFeatureExtractor"),
+        *("Where", "Sign", "OneHotEncoder", "ArrayFeatureExtractor", "DequantizeLinear"),
     )
 )
 
@@ -105,7 +105,7 @@ def cast_type(node: onnx.NodeProto) -> np.dtype[Any] | None:
 
 def leaves_integers(node: onnx.NodeProto) -> bool:
     """Whether what an operator makes of integers is of another type."""
-    return node.op_type in TRUTHS | {"Shape", "Size", "OneHotEncoder"} or _casts_to(
+    return node.op_type in TRUTHS | {"Shape", "Size", "OneHotEncoder", "DequantizeLinear"} or _casts_to(
         node, (*FLOATS, onnx.TensorProto.BOOL)
     )
 
