@@ -81,3 +81,13 @@ fn slots_take_a_product_for_each_ciphertext() {
         assert!(["rotations", "hoisted_rotations"].iter().all(|name| count(name).unwrap_or(0.0) < 0.5));
     }
 }
+
+#[test]
+fn the_set_up_lists_the_keys_that_such_a_layer_stretches() {
+    for (blocks, stretched) in [([300, 1, 1], true), ([1, 4, 4], false)] {
+        let plan = planned(&network(blocks, 1, POWER, true), CHEETAH).0;
+        let security = plan.build().unwrap().set_up().unwrap().security();
+        assert_eq!(security.contains(&("stretched keys", 108)), stretched, "{blocks:?}");
+        assert!(security.contains(&("transfers' checks", 119)));
+    }
+}

@@ -18,6 +18,9 @@ pub struct Needs {
     pub garbling: bool,
     /// Silent transfers that the client and the server send in one visit.
     pub transfers: [usize; 2],
+    /// Whether keys of transfers are stretched that hide numbers of which the peer may know the high bits, as where the input itself is
+    /// read: one evaluation of the cipher tries a guess at all of them.
+    pub stretched_keys: bool,
     /// Whether it makes comparison keys: a conversation, in which the client speaks, too, so that it is prepared by itself.
     pub comparison_keys: bool,
     /// Whether the client speaks in its preparation, too, so that it is prepared by itself.

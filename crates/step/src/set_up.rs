@@ -11,6 +11,10 @@ use super::{
     garbling_cost, keys_cost, power_of, transfer_sets, transfers_cost,
 };
 
+/// Bits of computational security of stretched keys: a guess at the AES key of one is tried at all of a layer or of a session's
+/// predictions together, up to `2^20`.
+const STRETCHED_SECURITY_BITS: u32 = 128 - 20;
+
 /// What a session sets up before its first prediction: all that its steps need.
 pub struct SetUp {
     /// Keys, one for each parameter set in use.
@@ -19,6 +23,8 @@ pub struct SetUp {
     pub own_keys: bool,
     /// Whether circuits are garbled.
     pub garbling: bool,
+    /// Whether keys of transfers are stretched that one evaluation of the cipher tries together.
+    pub stretched_keys: bool,
     /// Whether comparison keys are made.
     pub comparison_keys: bool,
     /// The sets of the client's silent transfers and of the server's, if there are any.
@@ -69,9 +75,10 @@ impl SetUp {
         let keys = uses.into_iter().map(keys).collect::<Result<_, ProtocolError>>()?;
         let garbling = needs.iter().any(|needs| needs.garbling);
         let own_keys = needs.iter().any(|needs| needs.own_keys);
+        let stretched_keys = needs.iter().any(|needs| needs.stretched_keys);
         let comparison_keys = needs.iter().any(|needs| needs.comparison_keys);
         let transfers = (transfers != [0, 0]).then(|| transfer_sets(transfers));
-        Ok(Self { keys, own_keys, garbling, comparison_keys, transfers })
+        Ok(Self { keys, own_keys, garbling, stretched_keys, comparison_keys, transfers })
     }
 
     /// Bits of computational security of each part that is set up, by name.
@@ -83,7 +90,9 @@ impl SetUp {
             (self.garbling, ("garbling", lanner_gc::SECURITY_BITS)),
             (transfers, ("base transfers", lanner_ot::base::SECURITY_BITS)),
             (transfers, ("transfers' hash", lanner_ot::SECURITY_BITS)),
+            (transfers, ("transfers' checks", lanner_ot::softspoken::CHECK_SECURITY_BITS)),
             (self.transfers.is_some(), ("silent transfers", silent::SECURITY_BITS)),
+            (self.stretched_keys, ("stretched keys", STRETCHED_SECURITY_BITS)),
             (self.comparison_keys, ("comparison keys", lanner_dpf::SECURITY_BITS)),
         ];
         parts.into_iter().filter_map(|(used, part)| used.then_some(part)).collect()

@@ -239,7 +239,8 @@ impl<L: ByChoices, W> Layer<L, W> {
 
 impl<L: ByChoices> Built for Layer<L> {
     fn needs(&self) -> Result<Needs> {
-        Ok(Needs { transfers: [self.layer.draws().iter().sum(), 0], ..Needs::default() })
+        let transfers = [self.layer.draws().iter().sum(), 0];
+        Ok(Needs { transfers, stretched_keys: true, ..Needs::default() })
     }
 
     fn cost(&self, supply: &mut CotSupply) -> Result<StepCost> {

@@ -127,6 +127,7 @@ def test_inspect_says_what_the_ciphertexts_of_many_predictions_tell_and_what_sec
     assert security["encryption"] == 128
     assert security.get("garbling", 124) == 124
     assert security["transfers' hash"] == 116
+    assert security["transfers' checks"] == 119
     assert security.get("comparison keys") == (115 if mode == "tabula" else None)
 
 

@@ -27,13 +27,17 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::leaves::{Context, Hash, first_block, hash};
-use super::messages::Choices;
+use super::messages::{CHUNK_STRIPES, Choices};
+use super::small_field::STRIPE;
 
 /// Bytes of the proof of a batch.
 pub(super) const PROOF_BYTES: usize = Block::BYTES + size_of::<Hash>();
 
 /// The rows of which sums are kept: those of the transfers, then one of choices.
 pub(super) const ROWS: usize = TRANSPOSE_ROWS + 1;
+
+/// Bits of computational security of the check: a hash is one of the polynomial's roots with this probability.
+pub const SECURITY_BITS: u32 = 128 - (CHUNK_STRIPES * STRIPE).ilog2();
 
 /// The sums over a batch.
 pub(super) struct Batch {

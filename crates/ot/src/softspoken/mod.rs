@@ -40,6 +40,7 @@ use rand_core::CryptoRng;
 use crate::Cost;
 use messages::{Choices, Chunks, PUNCTURE_BYTES};
 
+pub use check::SECURITY_BITS as CHECK_SECURITY_BITS;
 pub use receiver::CotReceiver;
 pub use sender::CotSender;
 

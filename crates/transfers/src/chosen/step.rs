@@ -133,7 +133,8 @@ impl<M> Layer<M> {
 impl Built for Layer {
     fn needs(&self) -> Result<Needs> {
         let [client, server] = [Party::Client, Party::Server].map(|party| self.signs.transfers(party));
-        Ok(Needs { transfers: [client, server + self.places.choices()], ..Needs::default() })
+        let transfers = [client, server + self.places.choices()];
+        Ok(Needs { transfers, stretched_keys: true, ..Needs::default() })
     }
 
     fn cost(&self, supply: &mut CotSupply) -> Result<StepCost> {
