@@ -2,11 +2,11 @@
 //!
 //! Both parties are in this process, where whoever has weights and input may look at everything.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lanner_graph::{FloatExecutor, joined};
-use lanner_network::FixedExecutor;
 use lanner_network::repeats::Repeat;
+use lanner_network::{FixedExecutor, FixedNode, FixedOp, ValueReport};
 use lanner_primitives::Ring;
 use lanner_session::executor::{Together, together};
 use serde_json::{Value, json};
@@ -66,11 +66,15 @@ pub fn debug(model: &Model, sample: &[f32], secure: bool) -> Result<Value> {
         HashMap::new()
     };
     let values = network.values();
+    let nodes: HashSet<&str> = public.nodes().iter().map(|node| node.name.as_str()).collect();
     let mut rows = Vec::new();
     for (index, node) in public.nodes().iter().enumerate() {
-        let (value, integers) = (&values[index + 1], &integers[index + 1]);
-        // A rescale stands for what is rescaled.
-        let stands_for = float.get(node.name.as_str()).or_else(|| float.get(base(&node.name)));
+        let value = &values[index + 1];
+        let stands_for = float
+            .get(node.name.as_str())
+            .or_else(|| float.get(base(&node.name)))
+            .filter(|_| !is_part(&node.name, &nodes) && keeps_unit(node, index, values, &integers));
+        let integers = &integers[index + 1];
         let [low, high] = value.calibrated;
         let calibrated = high.max(-low);
         let unit = Unit { scale: value.scale, calibrated };
@@ -127,9 +131,26 @@ impl Layer {
     }
 }
 
-/// The node behind which a rescale or a narrower ring is.
+/// Whether a node is the first part of a clip, whose value its upper bound has.
+fn is_part(name: &str, nodes: &HashSet<&str>) -> bool {
+    nodes.contains(format!("{name}{UPPER_BOUND}").as_str())
+}
+
+/// Whether a rescale is worth what it rescales. One that takes a factor of the network along stands for no value of the float network.
+fn keeps_unit(node: &FixedNode, index: usize, values: &[ValueReport], integers: &[Vec<i128>]) -> bool {
+    let (FixedOp::Rescale { .. }, [input]) = (&node.op, node.inputs.as_slice()) else { return true };
+    let [before, after] = [*input, index + 1].map(|at| (&integers[at], values[at].scale));
+    // Rounding moves a value by less than a unit, and the reference's to the next unit at most.
+    let off = before.0.iter().zip(after.0).map(|(x, y)| (*x as f64 * before.1 - *y as f64 * after.1).abs());
+    off.fold(0.0, f64::max) <= 2.0 * after.1
+}
+
+/// What the second part of a clip is called behind its name.
+const UPPER_BOUND: &str = "/max";
+
+/// The node behind which a rescale, a narrower ring or an upper bound is.
 pub(crate) fn base(name: &str) -> &str {
-    ["/rescale", "/narrow", "/saturate"]
+    ["/rescale", "/narrow", "/saturate", UPPER_BOUND]
         .iter()
         .find_map(|suffix| name.strip_suffix(suffix))
         .map_or(name, base)

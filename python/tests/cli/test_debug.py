@@ -51,6 +51,28 @@ def test_precision_that_is_missing_is_found() -> None:
     assert "closer than that" in parting(fine, samples[0]).what
 
 
+def test_a_clip_and_a_factor_of_a_rescale_are_no_errors() -> None:
+    """The first part of a clip exceeds its bound, and a rescale may take a factor along."""
+    bounds = {"low": np.float32(0), "high": np.float32(0.3), "half": np.full(1, 0.37, np.float32)}
+    weights = {**random_weights(5, first=(64, 16), second=(16, 16), third=(16, 4)), **bounds}
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["flat"], name="flatten"),
+        helper.make_node("MatMul", ["flat", "first"], ["a"], name="fc1"),
+        helper.make_node("Clip", ["a", "low", "high"], ["b"], name="clip1"),
+        helper.make_node("MatMul", ["b", "second"], ["c"], name="fc2"),
+        helper.make_node("Sigmoid", ["c"], ["d"], name="gate"),
+        helper.make_node("Mul", ["c", "half"], ["e"], name="factor"),
+        helper.make_node("Mul", ["d", "e"], ["f"], name="gated"),
+        helper.make_node("MatMul", ["f", "third"], ["y"], name="fc3"),
+    ]
+    model = library.compile(make_model(nodes, ["n", 1, 8, 8], weights), tiny_samples(), mode="cheetah", precision=14)
+    layers = diverge(model, tiny_samples(1)[0], secure=False).layers
+    clip = [layer for layer in layers if layer.name.startswith("clip1")]
+    assert max(layer.high for layer in clip) > 0.6
+    assert any(layer.name == "clip1/max" and layer.relative_error is not None for layer in clip)
+    assert max(layer.relative_error or 0 for layer in layers) < 0.02
+
+
 def test_an_input_beyond_calibration_is_found() -> None:
     proto = perceptron()
     samples = np.random.default_rng(1).uniform(-1, 1, (32, 1, 8, 8)).astype(np.float32)
