@@ -370,7 +370,7 @@ fn inside(padded: usize, pad: usize, size: usize) -> Option<usize> {
 #[must_use]
 pub fn search_steps(shape: &Convolution) -> u64 {
     let Ok(image) = shape.output_image() else { return u64::MAX };
-    let [rows, columns] = image.map(|size| size.min(MOST_TILES + 1) as u64);
+    let [rows, columns] = image.map(|size| splits(size).count() as u64 + 1);
     // The numbers of channels that as many ciphertexts can be spread over lie apart.
     let parts = 2 * (shape.group_inputs() as u64).isqrt() + 2;
     rows * columns * parts.saturating_add(shape.groups as u64)
@@ -379,7 +379,7 @@ pub fn search_steps(shape: &Convolution) -> u64 {
 /// Output regions that split an image evenly.
 fn regions(image: [usize; 2]) -> impl Iterator<Item = [usize; 2]> {
     let parts = |size: usize| {
-        let mut sizes: Vec<usize> = (1..=size.min(MOST_TILES)).map(|parts| size.div_ceil(parts)).collect();
+        let mut sizes: Vec<usize> = splits(size).map(|parts| size.div_ceil(parts)).collect();
         sizes.push(1);
         sizes.dedup();
         sizes
@@ -390,8 +390,18 @@ fn regions(image: [usize; 2]) -> impl Iterator<Item = [usize; 2]> {
         .flat_map(move |rows| columns.clone().into_iter().map(move |columns| [rows, columns]))
 }
 
-/// Tiles along an axis that are tried, besides those of one row or column.
-const MOST_TILES: usize = 16;
+/// How many tiles along an axis are tried, besides those of one row or column: a few, and twice as many again and again where tiles are still long.
+fn splits(size: usize) -> impl Iterator<Item = usize> {
+    let few = 1..=size.min(FEW_TILES);
+    let doubled = std::iter::successors(Some(FEW_TILES), move |parts| Some(2 * parts));
+    few.chain(doubled.take_while(move |parts| size / parts > LONG_TILE).map(|parts| 2 * parts))
+}
+
+/// Numbers of tiles that are all tried.
+const FEW_TILES: usize = 16;
+
+/// The side of a tile that is long.
+const LONG_TILE: usize = 64;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -399,6 +409,31 @@ mod tests {
     use lanner_step::Samples;
 
     use super::*;
+
+    #[test]
+    fn a_long_row_is_cut_into_as_many_tiles_as_it_needs() {
+        let layer = |image, kernel| Convolution {
+            in_channels: 1,
+            out_channels: 1,
+            image,
+            kernel,
+            strides: [1, 1],
+            pads: [0; 4],
+            dilations: [1, 1],
+            groups: 1,
+        };
+        for (image, kernel, most) in
+            [([300_000, 1], [1, 1], 150), ([1, 300_000], [1, 1], 150), ([1, 100_000], [1, 400], 70)]
+        {
+            let layer = Stacked::try_from(&layer(image, kernel)).unwrap();
+            let cost = |packing: &Packing| Some(packing.ciphertexts().iter().sum());
+            let packing = Packing::cheapest(&layer, 4096, AnswerForm::Apart, cost).unwrap();
+            assert!(packing.ciphertexts()[0] <= most, "{image:?}: {:?}", packing.ciphertexts());
+        }
+        assert_eq!(splits(20).collect::<Vec<_>>(), (1..=16).collect::<Vec<_>>());
+        assert_eq!(splits(3).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(splits(5000).skip(16).collect::<Vec<_>>(), [32, 64, 128]);
+    }
 
     /// The layer by schoolbook products of integer polynomials, reduced modulo `X^N + 1`.
     fn apply(packing: &Packing, weights: &[i64], input: &[i64]) -> Vec<i64> {
