@@ -470,6 +470,40 @@ fn the_whole_check_passes_an_honest_client_that_is_told_a_label() {
     assert!(own.clone().all(|kind| said.contains(&kind)), "{:?}", own.filter(|kind| !said.contains(kind)));
 }
 
+/// Predictions of one session, none of which a check may end: `LANNER_HONEST_RUNS` says how many, with few masks and a small network.
+#[test]
+#[ignore = "takes minutes for a thousand predictions"]
+fn honest_clients_are_never_convicted() {
+    let runs: usize = std::env::var("LANNER_HONEST_RUNS").map_or(1000, |runs| runs.parse().unwrap());
+    let model = Model::dense(Told::Scores);
+    let (mut to_server, mut to_client) = Party::pair();
+    let scheme = Arc::new(with_masks(&model, 2));
+    let layers: Vec<(&[i64], Vec<i64>)> =
+        model.layers.iter().map(|(weights, bias)| (weights.as_slice(), bias.clone())).collect();
+    let server = Server::new(Arc::clone(&scheme), &layers).unwrap();
+    let serving = thread::spawn(move || {
+        let mut rng = Prg::from_entropy().unwrap();
+        let mut session = GarblingSession::setup(&mut to_client, &mut rng).unwrap();
+        for run in 0..runs {
+            let material = server.offline(&mut to_client, &mut session, &mut rng).unwrap();
+            server.online(&mut to_client, material).unwrap_or_else(|error| panic!("{error} in run {run}"));
+            to_client.sent.clear();
+        }
+    });
+    let mut rng = Prg::from_entropy().unwrap();
+    let client = Client { scheme, cheat: Cheat::Nothing };
+    let mut session = EvaluationSession::setup(&mut to_server, &mut rng).unwrap();
+    for run in 0..runs {
+        let input: Vec<i64> = (0..6).map(|place| ((run * 7 + place * 11) % 32) as i64 - 8).collect();
+        let material = client.offline(&mut to_server, &mut session, &mut rng).unwrap();
+        let share = Share::embed(Ring::Prime(P), &input);
+        let outcome = client.online(&mut to_server, material, &share).unwrap();
+        assert_eq!(outcome, logits(&model.reference(&input)), "run {run}");
+        to_server.sent.clear();
+    }
+    serving.join().unwrap();
+}
+
 #[test]
 fn convolutions_and_pools_give_the_reference_s_scores() {
     let model = Model::convolutional();
