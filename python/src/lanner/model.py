@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
+from lanner.apart import COMPARED, sentence_apart
 from lanner.capacity import LIKE_THE_TABLES, Machine
 from lanner.columns import StatedColumn
 from lanner.coverage import sentence_beside, sentence_on
@@ -148,8 +149,10 @@ class Model:
             InputError: If the shape does not fit or a value is not finite.
         """
         batch = self._batch(x)
-        if self._reference is not None:
-            return self._reference.logits(batch)
+        return self._own_float(batch) if self._reference is None else self._reference.logits(batch)
+
+    def _own_float(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What `predict_float` returns without onnxruntime."""
         with native_errors():
             scores = interruptible(lambda: self.native.float(batch))
         return (scores / self._factors).astype(np.float32)
@@ -388,18 +391,40 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)
-    told, sentence = compiled.report()["calibration"], None
-    if (stated := options.get("input_range")) is not None:
+    _note_doubts(compiled, imported, samples, options.get("input_range"))
+    return compiled
+
+
+def _note_doubts(
+    model: Model, imported: ImportedModel, samples: NDArray[np.float32], stated: tuple[float, float] | None
+) -> None:
+    """Note and warn where results may be less precise than was asked, or other than the file's."""
+    told, sentence = model.report()["calibration"], None
+    if stated is not None:
         sentence = sentence_on(samples, stated, told["inputs_made"])
     if (sentence := sentence or sentence_beside(told["inputs_given_up"])) is not None:
-        compiled.notes = (*compiled.notes, sentence)
+        model.notes = (*model.notes, sentence)
         if not told["inputs_made"]:
-            warnings.warn(f"{compiled.name}: {sentence}", PrecisionWarning, stacklevel=2)
+            warnings.warn(f"{model.name}: {sentence}", PrecisionWarning, stacklevel=3)
+    if (sentence := _apart(model, imported, samples)) is not None:
+        model.notes = (*model.notes, sentence)
+        warnings.warn(f"{model.name}: {sentence}", PrecisionWarning, stacklevel=3)
     if imported.policy.supposed:
-        imported.policy.check_scores(compiled.predict_float(samples))
-    if compiled.precision is not None and (shortfall := compiled.precision.shortfall()) is not None:
-        warnings.warn(f"{compiled.name}: {shortfall}", PrecisionWarning, stacklevel=2)
-    return compiled
+        imported.policy.check_scores(model.predict_float(samples))
+    if model.precision is not None and (shortfall := model.precision.shortfall()) is not None:
+        warnings.warn(f"{model.name}: {shortfall}", PrecisionWarning, stacklevel=3)
+
+
+def _apart(model: Model, imported: ImportedModel, samples: NDArray[np.float32]) -> str | None:
+    """What the owner should know where the float network is not the file's; None where it is, or none ran the file."""
+    if model._reference is None:
+        return None
+    few = samples[:COMPARED]
+    try:
+        theirs = model._reference.logits(few)
+    except Exception:  # noqa: BLE001 - onnxruntime raises errors of many kinds
+        return None
+    return sentence_apart(imported.proto, model._own_float(few), theirs)
 
 
 def load(

@@ -53,7 +53,7 @@ def test_precision_that_is_missing_is_found() -> None:
 
 def test_a_clip_and_a_factor_of_a_rescale_are_no_errors() -> None:
     """The first part of a clip exceeds its bound, and a rescale may take a factor along."""
-    bounds = {"low": np.float32(0), "high": np.float32(0.3), "half": np.full(1, 0.37, np.float32)}
+    bounds = {"low": np.array(0, np.float32), "high": np.array(0.3, np.float32), "half": np.array([0.37], np.float32)}
     weights = {**random_weights(5, first=(64, 16), second=(16, 16), third=(16, 4)), **bounds}
     nodes = [
         helper.make_node("Flatten", ["x"], ["flat"], name="flatten"),

@@ -8,7 +8,7 @@ number is known. A body reads names of the graph around it without listing them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -29,13 +29,21 @@ MAX_NODES = 1 << 15
 def names_read(node: onnx.NodeProto) -> set[str]:
     """The tensors that a node reads, those that its bodies take from the graph around them included."""
     read = {name for name in node.input if name}
-    for body in _bodies(node):
+    for body in bodies_of(node):
         own = {entry.name for entry in (*body.input, *body.initializer)}
         for inner in body.node:
             read |= names_read(inner) - own
             own |= set(inner.output)
         read |= {entry.name for entry in body.output} - own
     return read
+
+
+def with_bodies(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes, and those of the graphs that they hold."""
+    for node in nodes:
+        yield node
+        for body in bodies_of(node):
+            yield from with_bodies(body.node)
 
 
 def is_opened(proto: onnx.NodeProto) -> bool:
@@ -53,6 +61,7 @@ def opened(
     values: Mapping[str, object],
     changing: Mapping[str, object],
     shape: Callable[[str], tuple[int, ...] | None],
+    announce: Callable[[Sequence[onnx.NodeProto]], object] = list,
 ) -> Iterator[onnx.NodeProto]:
     """The nodes that take a branch's or a loop's place, each to be computed before the next is asked for.
 
@@ -61,13 +70,14 @@ def opened(
         values: What is known of each tensor, which grows as nodes are computed.
         changing: The constants that depend on the size of the batch.
         shape: Tells the shape of a tensor that was computed, with a batch of one; None where it is not known.
+        announce: Is told all nodes of a body, or of a step, before the first of them.
 
     Raises:
         UnsupportedOpError: If a loop's condition or the number of steps is not known, or they are too many; if a secret
             condition is of several elements, or chooses between outputs of two shapes.
     """
     node = Node(proto, [])
-    known = _Known(node, values, changing, shape)
+    known = _Known(node, values, changing, shape, announce)
     yield from _branch(node, known) if proto.op_type == "If" else _loop(node, known)
 
 
@@ -79,8 +89,9 @@ def _branch(node: Node, known: _Known) -> Iterator[onnx.NodeProto]:
     chosen = known.truth(condition, "the condition")
     body = _attribute(node, "then_branch" if chosen else "else_branch")
     copy = _Copy(body, f"{node.name}/")
-    yield from copy.nodes
-    yield from _same(copy.outputs, node.proto.output)
+    named = list(_same(copy.outputs, node.proto.output))
+    known.announce([*copy.nodes, *named])
+    yield from [*copy.nodes, *named]
 
 
 def _choice(node: Node, condition: str, known: _Known) -> Iterator[onnx.NodeProto]:
@@ -89,9 +100,12 @@ def _choice(node: Node, condition: str, known: _Known) -> Iterator[onnx.NodeProt
     if sides is not None and math.prod(sides) != 1:
         raise node.unsupported("the condition", f"has shape {sides}; it must be a single truth value")
     both = [_Copy(_attribute(node, f"{way}_branch"), f"{node.name}/{way}/") for way in ("then", "else")]
+    ends = list(zip(both[0].outputs, both[1].outputs, node.proto.output, strict=True))
+    choices = [helper.make_node("Where", [condition, taken, other], [name]) for taken, other, name in ends if name]
+    known.announce([*both[0].nodes, *both[1].nodes, *choices])
     for copy in both:
         yield from copy.nodes
-    for taken, other, name in zip(both[0].outputs, both[1].outputs, node.proto.output, strict=True):
+    for taken, other, name in ends:
         if not name:
             continue
         shape = known.shape(taken)
@@ -125,6 +139,9 @@ def _loop(node: Node, known: _Known) -> Iterator[onnx.NodeProto]:
         for name, value in numbers.items():
             yield helper.make_node("Constant", [], [name], name, value=numpy_helper.from_array(value))
         copy = _Copy(body, prefix, [*numbers, *states])
+        carried = list(_same(copy.outputs[1 : 1 + len(states)], states))
+        given = list(_same(copy.outputs[1 : 1 + len(node.proto.output)], node.proto.output))
+        known.announce([*copy.nodes, *carried, *given])
         yield from copy.nodes
         goes = known.truth(copy.outputs[0], "the condition")
         states = copy.outputs[1 : 1 + len(states)]
@@ -164,9 +181,11 @@ class _Known:
         values: Mapping[str, object],
         changing: Mapping[str, object],
         shape: Callable[[str], tuple[int, ...] | None],
+        announce: Callable[[Sequence[onnx.NodeProto]], object],
     ) -> None:
         self.values = values
         self.shape = shape
+        self.announce = announce
         self._node = node
         self._changing = changing
 
@@ -232,7 +251,7 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str], prefix: str) -> onn
     copy.name = prefix + (node.name or next(filter(None, node.output), node.op_type))
     copy.input[:] = [names.get(name, name) for name in node.input]
     copy.output[:] = [names.get(name, name) for name in node.output]
-    for body in _bodies(copy):
+    for body in bodies_of(copy):
         own = {entry.name for entry in (*body.input, *body.initializer)}
         own |= {name for inner in body.node for name in inner.output}
         outer = {name: other for name, other in names.items() if name not in own}
@@ -244,7 +263,8 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str], prefix: str) -> onn
     return copy
 
 
-def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """The graphs that a node holds."""
     held = [attribute.g for attribute in node.attribute if attribute.HasField("g")]
     return [*held, *(body for attribute in node.attribute for body in attribute.graphs)]
 

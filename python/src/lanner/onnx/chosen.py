@@ -66,6 +66,10 @@ def chosen_by(graph: GraphBuilder, condition: Wire, first: _Value, second: _Valu
     if bent is not None:
         return bent
     chosen = broadcast(graph, condition, shape)
+    if isinstance(first, Wire) and isinstance(second, np.ndarray) and (second.astype(np.float32) <= -MASKING).any():
+        # A term on top of all would be taken for a mask, and a difference with it loses digits.
+        kept = graph.multiply(chosen, broadcast(graph, first, shape))
+        return graph.add(kept, _sum(graph, graph.multiply_constant(chosen, -second.astype(np.float32)), second, shape))
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         apart = first.astype(np.float32) - second.astype(np.float32)
         return _sum(graph, graph.multiply_constant(chosen, apart), second, shape)

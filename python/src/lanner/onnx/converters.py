@@ -42,6 +42,10 @@ def register_converters() -> None:
         shapes.calculate_linear_regressor_output_shapes,
         _boosted_regressor,
     )
+    for name in _TREES:
+        own = f"Sklearn{name}"
+        kept = registration._converter_pool[own]
+        registration.register_converter(own, _with_missing(kept._fct), overwrite=True, options=kept._options)
     calibrated = import_module("sklearn.calibration").CalibratedClassifierCV
     changes = (
         (ensemble.VotingClassifier, _without_layout, classifies),
@@ -57,6 +61,65 @@ def register_converters() -> None:
             _changed(registration.get_converter(own), change),
             options=options,
         )
+
+
+#: Estimators whose trees say where missing numbers go, which skl2onnx leaves out.
+_TREES = (
+    *("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"),
+    *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
+    "IsolationForest",
+)
+
+
+def _with_missing(convert: _Converter) -> _Converter:
+    """skl2onnx's converter, whose nodes send missing numbers where scikit-learn does."""
+
+    def converted(scope: Any, operator: Any, container: Any) -> None:  # noqa: ANN401 - untyped
+        before = len(container.nodes)
+        convert(scope, operator, container)
+        model = operator.raw_operator
+        trees = [each.tree_ for each in getattr(model, "estimators_", [model])]
+        for node in container.nodes[before:]:
+            if node.op_type.startswith("TreeEnsemble"):
+                _send_missing(node, trees, type(model).__name__)
+
+    return converted
+
+
+def _send_missing(node: Any, trees: list[Any], name: str) -> None:  # noqa: ANN401 - untyped
+    """Say in a node of trees where missing numbers go in each of them.
+
+    Raises:
+        ModelError: If a tree of the node is none of these, or several that differ there.
+    """
+    attributes = {attribute.name: attribute for attribute in node.attribute}
+    numbers = np.array(attributes["nodes_treeids"].ints)
+    sends = attributes["nodes_missing_value_tracks_true"]
+    found = np.zeros(len(numbers), np.int64)
+    for number in np.unique(numbers):
+        rows = np.flatnonzero(numbers == number)
+        column, left = (np.array(attributes[f"nodes_{key}"].ints)[rows] for key in ("featureids", "truenodeids"))
+        alike = {
+            tree.missing_go_to_left.astype(np.int64).tobytes()
+            for tree in trees
+            if tree.node_count == len(rows) and np.array_equal(*_splits(tree, column, left))
+        }
+        if len(alike) != 1:
+            raise ModelError(
+                "its trees are exported in another form than they have, so that missing numbers would go astray",
+                where=name,
+                fix="put a SimpleImputer in front of it",
+            )
+        found[rows] = np.frombuffer(alike.pop(), np.int64)
+    del sends.ints[:]
+    sends.ints.extend(found.tolist())
+
+
+def _splits(tree: Any, column: NDArray[Any], left: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: ANN401
+    """The columns and left children of a tree's nodes and those of others, of leaves as 0."""
+    splits = tree.children_left > np.arange(tree.node_count)
+    own = np.stack([np.where(splits, tree.feature, 0), np.where(splits, tree.children_left, 0)])
+    return own, np.stack([column, left])
 
 
 def _changed(convert: _Converter, change: Callable[[Any], Any]) -> _Converter:

@@ -6,10 +6,11 @@ where nothing of it is left. A network of prices may add -5000 where a private b
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 import onnx
 
+from lanner.onnx.bodies import bodies_of
 from lanner.onnx.number_types import MASKING
 
 #: Operators that make the same of all numbers far below the others.
@@ -33,11 +34,11 @@ _SUMS = frozenset(
 _SURELY = 1e8
 
 
-def hides(graph: onnx.GraphProto, name: str, least: float, results: Container[str], *, closely: bool) -> bool:
+def hides(nodes: Iterable[onnx.NodeProto], name: str, least: float, results: Container[str], *, closely: bool) -> bool:
     """Whether a number in a tensor hides what is in its place.
 
     Args:
-        graph: The file's graph.
+        nodes: All nodes that may read it, or what is made of it, those of bodies included.
         name: The tensor.
         least: The number, far below 0.
         results: Tensors whose elements the client learns as numbers.
@@ -45,16 +46,24 @@ def hides(graph: onnx.GraphProto, name: str, least: float, results: Container[st
     """
     if least > -MASKING:
         return False
+    listed = list(nodes)
     seen, pending = {name}, [name]
     while pending:
         read = pending.pop()
         if read in results and (closely or least > -_SURELY):
             return False
-        for node in graph.node:
-            if read not in node.input or node.op_type in _ENDS:
+        for node in listed:
+            if not _takes(node, read) or node.op_type in _ENDS:
                 continue
             if node.op_type in _SUMS:
                 return False
-            pending += [output for output in node.output if output not in seen]
-            seen.update(node.output)
+            # A body may give its inputs other names.
+            made = [*node.output, *(entry.name for body in bodies_of(node) for entry in body.input)]
+            pending += [each for each in made if each not in seen]
+            seen.update(made)
     return True
+
+
+def _takes(node: onnx.NodeProto, name: str) -> bool:
+    """Whether a node reads a tensor, or has a body that gives it out."""
+    return name in node.input or any(entry.name == name for body in bodies_of(node) for entry in body.output)

@@ -85,6 +85,11 @@ class Indices:
         picked = graph.reshape(picked, self.shape)
         return picked if rare else graph.subtract_from(1.0, picked)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all numbers that are looked up are whole, as places, counts and truth values are."""
+        return self.table.dtype.kind in "biu" or not (self.table.astype(np.float32) % 1).any()
+
     def retold(self, other: Lookup) -> Lookup | None:
         """Another look-up of the same elements, place by place; None of other elements."""
         return other if _alike(self, other) else None

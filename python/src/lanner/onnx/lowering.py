@@ -21,7 +21,7 @@ from lanner.onnx.affine import Affine
 from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
-from lanner.onnx.bodies import is_opened, names_read, opened, ways
+from lanner.onnx.bodies import is_opened, names_read, opened, ways, with_bodies
 from lanner.onnx.branches import open_branches
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
@@ -62,7 +62,7 @@ from lanner.onnx.trees.lower import OPERATORS, check_split, lower_trees
 from lanner.onnx.trees.split import split_trees
 from lanner.onnx.trees.table import Table
 from lanner.onnx.unknown import check_embedding, unknown
-from lanner.onnx.whole import cast_type, keeps_whole, leaves_integers, makes_truths
+from lanner.onnx.whole import ARITHMETIC, OF_NUMBERS, cast_type, keeps_whole, leaves_integers, makes_truths
 from lanner.onnx.words import number_words, reads_words, word_inputs
 
 #: What is known of a tensor.
@@ -419,6 +419,10 @@ class _Walk:
         self._frame = frame
         self._shapes = InferredShapes(proto)
         self._shown: set[str] = set()
+        #: Tensors of whole numbers of which each is off by a rounding.
+        self._rounded: set[str] = set()
+        #: Nodes of bodies that took the place of a branch or a loop.
+        self._opened: list[onnx.NodeProto] = []
         self._origins = Origins()
         self._batch_size = BatchSize(proto.opset_import, free=not _has_one_sample(proto.graph, values))
 
@@ -486,6 +490,7 @@ class _Walk:
             return
         if any(isinstance(value, Indices | Bits) for value in given) and self._looks_up(proto, given):
             return
+        self._follow_rounded(proto, given)
         bound, kinds = self._bound(proto, given), self._kinds(proto, given)
         if proto.op_type in ("Shape", "Size"):
             # Rows of a public table have no integers, but those that are asked for here are not read.
@@ -506,6 +511,14 @@ class _Walk:
         if outcome is not Outcome.CONSTANT:
             outputs = [shape_of(self.values.get(name)) for name in proto.output]
             self.steps.append(Step(node, outcome, [shape_of(value) for value in inputs], outputs))
+
+    def _follow_rounded(self, proto: onnx.NodeProto, given: Sequence[Known]) -> None:
+        """Note what is made of whole numbers that a product looks up, each off by a rounding; none is compared."""
+        if proto.op_type in ORDERS and self._rounded.intersection(proto.input):
+            self._refusals.note(_rounded_and_compared(proto), Node(proto, []))
+        looked_up = any(isinstance(value, Indices) and value.is_whole for value in given)
+        if (looked_up or self._rounded.intersection(proto.input)) and proto.op_type in OF_NUMBERS | ARITHMETIC:
+            self._rounded.update(filter(None, proto.output))
 
     def _typed(self, proto: onnx.NodeProto, values: dict[str, Any], kinds: Sequence[np.dtype[Any]]) -> dict[str, Any]:
         """A node's outputs, those of truth values and integers as such; `kinds` are the types of its integers."""
@@ -540,7 +553,7 @@ class _Walk:
         if any(isinstance(self.values.get(name), Opaque) for name in ways(proto)):
             outcome = Outcome.UNCHECKED
         else:
-            inner = opened(proto, self.values, self._batch_size.changing, self._shape)
+            inner = opened(proto, self.values, self._batch_size.changing, self._shape, self._opened.extend)
             while (following := self._refusals.attempt(lambda: next(inner, None), node)) is not None:
                 self._lower(following)
         missing = [name for name in proto.output if name and name not in self.values]
@@ -660,6 +673,9 @@ class _Walk:
         """Whether a node chooses between values by a bit, and its result, noted."""
         condition, *names = node.proto.input
         both = [self._materialised(name, value) for name, value in zip(names, given[1:], strict=True)]
+        if any(map(holds_integers, both)):
+            # Quantised values are chosen as such, or refused.
+            return False
         scores = next((name for name, value in zip(names, both, strict=True) if isinstance(value, Wire)), condition)
 
         def bound(least: float) -> float | None:
@@ -709,7 +725,8 @@ class _Walk:
         What the network compares may hide any of them, so that the client's numbers are looked at closely.
         """
         computed = isinstance(mask, Bits) and is_computed(self.builder, mask.source)
-        return hides(self.proto.graph, name, least, self._shown, closely=computed)
+        nodes = with_bodies([*self.proto.graph.node, *self._opened])
+        return hides(nodes, name, least, self._shown, closely=computed)
 
     def _materialised(self, name: str, value: Known, bound: float | None = None) -> Value | Opaque | None:
         """What is looked up as a value of the network, made once for all who read it; a table's shape alone."""
@@ -754,6 +771,14 @@ def _looked_up_and_compared(proto: onnx.NodeProto) -> UnsupportedOpError:
         "an input",
         "is looked up by the input's integers, and each is compared with another value than the others of its choices",
         "compare it with one constant, or let the input be of floats",
+    )
+
+
+def _rounded_and_compared(proto: onnx.NodeProto) -> UnsupportedOpError:
+    return Node(proto, []).unsupported(
+        "an input",
+        "is moved or added up after the input's integers looked it up, so that a rounding may decide",
+        "compare each before it is moved, or let the input be of floats",
     )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
+from lanner.onnx.number_types import FLOATS
 from lanner.onnx.registry import Lowering, Value, find_lowering, lowers
 
 
@@ -238,11 +239,23 @@ def lower_integer_product(node: Node, graph: GraphBuilder) -> Wire:
 
 
 def _cast(node: Node, graph: GraphBuilder, x: Quantized) -> Wire:
-    """Integers as floats: of a known scale, real values over it; else they wait for the product with their scale."""
-    if x.unit.scale is None or node.attr("to", 1) not in (1, 10, 11):
+    """Integers as floats: of a known scale, real values over it; else they wait for the product with their scale.
+
+    Raises:
+        UnsupportedOpError: If the type is one of truth values, or has too few bits for other integers.
+    """
+    to = node.attr("to", onnx.TensorProto.FLOAT)
+    if to not in (*FLOATS, *_WIDE):
+        name = onnx.TensorProto.DataType.Name(to)
+        raise node.unsupported("to", f"is {name}, which quantised integers may not fit", "cast them to INT32")
+    if x.unit.scale is None or to in _WIDE:
         return x
     steps = graph.multiply_constant(x, np.array(1.0 / x.unit.scale, np.float32))
     return graph.add_constant(steps, np.array(x.unit.zero, np.float32)) if x.unit.zero else steps
+
+
+#: Types that hold all quantised integers, and sums of their products.
+_WIDE = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 
 
 def _scaled(node: Node, graph: GraphBuilder) -> Wire:
