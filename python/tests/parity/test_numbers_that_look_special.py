@@ -87,8 +87,12 @@ def test_a_price_that_a_branch_adds_up_is_no_mask(in_branch: bool) -> None:
 
 
 def test_a_price_that_a_loop_adds_up_is_no_mask() -> None:
-    infos = (("i", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("state", TensorProto.FLOAT, None))
-    outs = (("again", TensorProto.BOOL, []), ("next", TensorProto.FLOAT, None))
+    infos: tuple[tuple[str, int, Any], ...] = (
+        ("i", TensorProto.INT64, []),
+        ("go", TensorProto.BOOL, []),
+        ("state", TensorProto.FLOAT, None),
+    )
+    outs: tuple[tuple[str, int, Any], ...] = (("again", TensorProto.BOOL, []), ("next", TensorProto.FLOAT, None))
     steps = [
         node("Where", ["m", "state", "price"], "p"),
         node("MatMul", ["p", "w"], "next"),
@@ -106,7 +110,7 @@ def test_a_price_that_a_loop_adds_up_is_no_mask() -> None:
     ]
     constants: dict[str, Any] = {"two": np.array(2), "true": np.array(True), "price": np.array(-5000, np.float32)}
     inputs: dict[str, tuple[int, list[str | int]]] = {**_INPUTS, "m": (TensorProto.BOOL, ["n", COLUMNS])}
-    weights = {"w": drawn(COLUMNS, COLUMNS) / 4, "v": drawn(COLUMNS, 3)}
+    weights: dict[str, Any] = {"w": drawn(COLUMNS, COLUMNS) / 4, "v": drawn(COLUMNS, 3)}
     proto = model_of(nodes, inputs, {"y": ["n", 3]}, **constants, **weights)
     arrays = {"x": 1000 * _X, "m": np.random.default_rng(0).integers(0, 2, _X.shape).astype(bool)}
     model = lanner.compile(proto, arrays, output="value")
@@ -123,7 +127,7 @@ def test_a_constant_that_is_chosen_hides_nothing_of_what_it_is_chosen_instead_of
         node("MatMul", ["parts", "w"], "y"),
     ]
     constants: dict[str, Any] = {"last": np.array([1]), "nought": np.float32(0), "chosen": chosen}
-    weights = {"v": drawn(COLUMNS, COLUMNS), "w": drawn(COLUMNS, 3)}
+    weights: dict[str, Any] = {"v": drawn(COLUMNS, COLUMNS), "w": drawn(COLUMNS, 3)}
     proto = model_of(nodes, _INPUTS, {"y": ["n", 3]}, **constants, **weights)
     model = lanner.compile(proto, _X, output="value", precision="1%")
     assert off_by(model.predict_fixed(_X), expected(proto, {"x": _X}, "y")) < 0.015
