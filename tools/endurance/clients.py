@@ -1,4 +1,4 @@
-"""Fifty clients at once on one server, in several modes. Each is a process with a session of its own."""
+"""Fifty clients at once use one server, in several modes, each from its own process."""
 
 from __future__ import annotations
 

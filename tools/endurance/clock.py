@@ -1,8 +1,7 @@
-"""Clocks that jump: during a session, between a preparation and its use, and around a certificate's term.
+"""Clocks jump: during a session, between a preparation and its use, and around a certificate's term.
 
-The wall clock determines the age of kept material, the terms of certificates that an authority signed, and the times in
-logs and lists; time-outs use the monotonic clock. A small C library, loaded before the system's, shifts both for one
-running process.
+The age of kept material, the terms of certificates, and the times in logs follow the wall clock; time-outs follow the
+monotonic clock. A preloaded C library shifts both for one running process.
 """
 
 from __future__ import annotations

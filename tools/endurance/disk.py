@@ -1,6 +1,6 @@
-"""A full disk under either party's state directory: one clear sentence, no loss, and service for other clients.
+"""The disk with either party's state is full: one clear error, no loss, and service for other clients.
 
-The disk is a file system in memory, of some megabytes, which root may mount.
+The disk is a file system of some megabytes in memory; mounting it requires root.
 """
 
 from __future__ import annotations

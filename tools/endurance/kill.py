@@ -1,7 +1,7 @@
 """Kills client or server without warning at two hundred random moments, while they make and use kept material.
 
-The parties use no TLS, over a relay that records requests. A client names kept material on the wire when it uses it, so
-the relay witnesses every use. The other witnesses are both parties' indices, read after each death.
+A client names kept material when it uses it. A relay without TLS records these requests; they are compared with both
+parties' indices after each death.
 """
 
 from __future__ import annotations

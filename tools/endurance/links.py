@@ -1,4 +1,4 @@
-"""Links that are slow, break, fall silent or flip a bit: the result is right, or one clear sentence comes in time."""
+"""Links are slow, break, fall silent or flip a bit: the result is right, or one clear error comes in time."""
 
 from __future__ import annotations
 

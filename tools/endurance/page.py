@@ -19,11 +19,11 @@ FEWEST_PARTS, MOST_COLUMNS = 3, 4
 
 INTRODUCTION = """# Reliability
 
-Trials of real processes, `lanner serve` and its clients, over long times and under faults. `make endurance` runs all
-trials in full, in five hours or more on two cores, and writes this page. `ONLY=soak,kill` selects trials, and
-`SCALE=0.1` runs a part of each. Every figure is from a run, recorded in `docs/reliability`; the table has each run's
-version, commit and part of the full counts. A plus behind a commit marks a checkout with changes. A trial *held* if
-all its claims did. If one *missed*, its section marks the claims that failed with **no**.
+These trials run `lanner serve` and its clients as real processes, for hours and under faults. `make endurance` runs all
+of them in five hours or more on two cores and writes this page from `docs/reliability`, which records every run.
+`ONLY=soak,kill` selects trials; `SCALE=0.1` runs a tenth of each. A trial *held* if all its claims did; **no** marks a
+claim that failed. A plus after a commit marks a checkout with changes. A trial that runs only some of its parts keeps
+the last results of the others, with their commit.
 """
 
 
@@ -67,8 +67,11 @@ def _machine(machine: dict[str, Any]) -> str:
 def _section(document: dict[str, Any]) -> str:
     name = document["name"]
     parts = [f"## {name.replace('_', '-')}\n", f"{_described(name)}\n"]
-    if document["counts"]:
-        parts += _tables({(what, None): _number(n) for what, n in document["counts"].items()}, ("counted", "number"))
+    # A claim shows what it measured: a count of the same name would only repeat it.
+    claimed = {check["claim"] for check in document["checks"]}
+    counts = {(what, None): _number(n) for what, n in document["counts"].items() if what not in claimed}
+    if counts:
+        parts += _tables(counts, ("counted", "number"))
     if document["checks"]:
         checks = {(check["claim"], check["bound"]): _measured(check) for check in document["checks"]}
         parts += _tables(checks, ("claim", "measured", "bound", "held"))

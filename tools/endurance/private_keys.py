@@ -1,8 +1,7 @@
 """Looks for private keys where none belong: in the repository, in installed files, and in logs.
 
-It searches for keys in PEM, tokens of services by their form, and random words. In a run's output it searches for the
-parties' own secrets, in each form in which bytes are printed. A planted key first checks that the search works. Files
-that the parties keep must be readable by their owner only.
+It searches files for keys in PEM, services' tokens and random words, and a run's output for the parties' own secrets in
+each form in which bytes are printed. A planted key checks the search. Only their owner may read the parties' files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Tests under Miri, which finds undefined behaviour, and under the address sanitizer, which finds misused memory.
+"""Runs tests under Miri, which finds undefined behaviour, and the address sanitizer, which finds misused memory.
 
-Miri runs the unit tests of crates that neither open a file nor call the C library, with the portable twins of vector
-kernels. The address sanitizer runs the crates with `unsafe` code, and those that pass bytes to them, as they are. A run
-of some crates keeps the other crates' results from the last record, with that run's commit.
+Miri tests crates that neither open a file nor call the C library, with portable code in place of vector kernels. The
+address sanitizer tests crates with `unsafe` code, and those that pass bytes to them, unchanged.
 """
 
 from __future__ import annotations

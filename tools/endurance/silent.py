@@ -1,4 +1,4 @@
-"""A thousand connections that never speak, and a thousand that say half a greeting, while clients predict."""
+"""A thousand connections never speak, and a thousand send half a greeting, while clients predict."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Ten thousand predictions in each interactive mode, while memory and open files of both parties are measured.
+"""Ten thousand predictions in each interactive mode, while both parties' memory and open files are measured.
 
-Live bytes are allocated and not freed, including Python's objects, so their growth is a leak. Resident memory is the
-system's view. It varies with freed memory that the C library keeps; the trial claims only that this stays within the
-library's settings. Both are measured after each session, once the server has returned the session's memory. The client
-is a program that runs for long, with the settings of [this page](how-to/keep-a-client-running.md). A run of some modes
-keeps the other modes' results from the last record, with that run's commit.
+Live bytes are allocated and not freed, so their growth is a leak. Resident memory also contains freed memory that the C
+library keeps; the trial claims only that this stays within the library's settings. Both are measured after each
+session. The client has the settings for [programs that run for long](how-to/keep-a-client-running.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Compares the times of operations on two pools of secrets, by dudect's method, Welch's t-test.
+"""Compares the times of operations on two pools of secrets by dudect's method, Welch's t-test.
 
-Two operations differ on purpose, to check that a run can find a difference. The machine should be idle.
+Two operations differ on purpose, which checks that a run can find a difference. The machine should be idle.
 """
 
 from __future__ import annotations
