@@ -45,51 +45,48 @@ LINKS = ("loopback", "lan", "wan")
 
 INTRODUCTION = """# Benchmarks
 
-What a prediction costs, one table for each question. [All figures](benchmarks-data.md) has every row, how it was
-measured, layers, activations, kernels and accuracy; `make bench` repeats them, and `lanner estimate` predicts them
-for your model and link.
+What a prediction costs. To estimate your own model over your link, use `lanner estimate`. `make bench` repeats the
+measurements; [all figures](benchmarks-data.md) has every row, the method, layers, kernels and accuracy.
 
-Times are wall time at the client. **Offline** work happens before the input is known and can be done ahead (`lanner
-prepare`); **online** work needs the input; **total** is a call that does both. A session's set-up comes on top, once.
-Traffic is what TCP carries in both directions. Both parties ran on two cores of one machine, over TLS; `lan` is an
-emulated line of 1 Gbit/s and 0.6 ms, `wan` one of 100 Mbit/s and 40 ms. Every result was compared with the
-fixed-point reference and equal to it.
+Times are wall time at the client. **Offline** work needs no input and can be done ahead (`lanner prepare`); **online**
+work needs the input; **total** is a call that does both. A session's set-up comes on top, once. Traffic counts TCP in
+both directions. Both parties shared two cores and used TLS; `lan` emulates 1 Gbit/s and 0.6 ms, `wan` 100 Mbit/s and
+40 ms. Every result equalled the fixed-point reference.
 
-**Build** is the version that a row was measured with. Compare times within a build only; traffic and rounds do not
-depend on the machine.
+**Build** is a row's version. Compare times within one build only; traffic and rounds do not depend on the machine.
 """
 
 COSTS = """## What does one prediction cost?
 
-In the mode that takes the least time over loopback. The scores of networks with random weights mean nothing; their
-costs are those of trained ones.
+Each row shows the mode that is fastest over loopback. Random weights cost the same as trained ones, but their scores
+mean nothing.
 """
 
 MODES = """## Which mode, over which link?
 
-The network `{network}`. [Choose a mode](how-to/choose-a-mode.md) says which column to look at.
+The network `{network}`. [Choose a mode](how-to/choose-a-mode.md) explains which column matters.
 """
 
 PAPERS = """## How does it compare with the papers?
 
-Over the paper's kind of link, or over loopback where that was not measured. Above 1x, lanner takes less. The papers'
-machines are years older, so read times as orders of magnitude.
+Each row uses the paper's kind of link, or loopback where that was not measured. Above 1x, lanner needs less. The
+papers' machines are years older, so read times as orders of magnitude.
 """
 
 PEERS = """## How does it compare with another system?
 
-Mode `cheetah` and the Cheetah protocol of [SecretFlow-SPU](https://github.com/secretflow/spu), by turns on one
-machine ([how](benchmarks-data.md#beside-another-system)). **Error** is the largest difference of an output from the
-float network's. Above 1x, lanner takes less.
+Mode `cheetah` and the Cheetah protocol of [SecretFlow-SPU](https://github.com/secretflow/spu) ran by turns on one
+machine ([how](benchmarks-data.md#beside-another-system)). **Error** is the largest difference from the float network's
+output. Above 1x, lanner needs less.
 """
 
 LIMITS = """## What limits the speed?
 
-- **Traffic**, over slow lines. Most of it is offline and can be sent ahead.
-- **Rounds**, over `wan` only: each costs 40 ms, and a deep network needs one or two for each layer.
+- **Traffic**, over slow lines; most of it is offline and can be sent ahead.
+- **Rounds**, over `wan` only: each costs 40 ms, and a deep network needs one or two per layer.
 - **Computing**, over `lan` and loopback: key switching in mode `gazelle`, garbling in `gazelle` and `falcon`,
   oblivious transfers in `cheetah`.
-- **Memory bandwidth**, in layers with large weights: each is read once for each prediction.
+- **Memory bandwidth**, in layers with large weights, read once per prediction.
 """
 
 
