@@ -20,10 +20,10 @@ FEWEST_PARTS, MOST_COLUMNS = 3, 4
 INTRODUCTION = """# Reliability
 
 These trials run `lanner serve` and its clients as real processes, for hours and under faults. `make endurance` runs all
-of them in five hours or more on two cores and writes this page from `docs/reliability`, which records every run.
-`ONLY=soak,kill` selects trials; `SCALE=0.1` runs a tenth of each. A trial *held* if all its claims did; **no** marks a
-claim that failed. A plus after a commit marks a checkout with changes. A trial that runs only some of its parts keeps
-the last results of the others, with their commit.
+of them in five hours or more on two cores and writes this page from `docs/reliability`, the record of each trial's last
+run. `ONLY=soak,kill` selects trials; `SCALE=0.1` runs a tenth of each. A trial *held* if all its claims did; **no**
+marks a claim that failed. A plus after a commit marks a checkout with changes. A run of some of a trial's parts keeps
+the last results of the others, with their commit; a dash there means the trial's own.
 """
 
 

@@ -1,8 +1,9 @@
 """Ten thousand predictions in each interactive mode, while both parties' memory and open files are measured.
 
-Live bytes are allocated and not freed, so their growth is a leak. Resident memory also contains freed memory that the C
-library keeps; the trial claims only that this stays within the library's settings. Both are measured after each
-session. The client has the settings for [programs that run for long](how-to/keep-a-client-running.md).
+Live bytes are allocated and not freed, Python's objects included, so their growth is a leak. Resident memory also
+contains freed memory that the C library keeps; the trial claims only that this stays within the library's settings.
+Both are measured after each session, once the server has returned its memory. The client has the settings for
+[programs that run for long](how-to/keep-a-client-running.md).
 """
 
 from __future__ import annotations

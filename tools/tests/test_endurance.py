@@ -107,6 +107,14 @@ def test_the_page_has_one_table_of_many_parts_and_marks_what_missed() -> None:
     assert "| All parts run | 5 | 5 | yes |" in text
 
 
+def test_the_page_leaves_out_a_count_that_a_claim_repeats() -> None:
+    trial = Trial(Path(), counts={"tried": 7, "kept": 3})
+    trial.check("tried", 7, "more than 0", held=True)
+    text = page([document(trial, "fuzz")])
+    assert "| kept | 3 |" in text
+    assert text.count("| tried |") == 1
+
+
 def test_the_page_has_a_column_for_each_of_a_few_parts() -> None:
     trial = Trial(Path())
     for mode in ("x", "y", "z"):
