@@ -196,7 +196,7 @@ def test_the_page_has_what_was_computed_and_why_the_rest_was_not() -> None:
     assert "Of 2 models: 1 accepted, 1 refused." in written
     assert "| p 1, `m.onnx` | voices | `--shape a\\|b` | accepted | 0.12% | 1.50 s | 2.50 MB |" in written
     assert "| p 1 (npm), `m.onnx` | voices | refused | it is not \\| taken |" in written
-    assert "- 2026-01-01, lanner 1.0 at abc, P, 2 cores, load 3: voice, other\n" in written
+    assert "- lanner 1.0 at abc, P, 2 cores, 2026-01-01, load 3: voice, other\n" in written
 
 
 def test_the_committed_page_is_that_of_the_committed_records() -> None:

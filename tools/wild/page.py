@@ -61,16 +61,23 @@ def _model(document: Mapping[str, Any]) -> str:
 
 
 def _runs(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Where and when each model was run."""
-    runs: dict[str, list[str]] = {}
+    """Where each model was run, and the dates and loads of the runs at one commit of one machine."""
+    runs: dict[str, list[Mapping[str, Any]]] = {}
     for each in documents:
         machine = each["machine"]
-        where = (
-            f"{each['date']}, lanner {machine['lanner']} at {each['commit']}, {machine['processor']}, "
-            f"{machine['cores']} cores, load {machine['load']:.0f}"
-        )
-        runs.setdefault(where, []).append(each["name"])
-    return "".join(f"- {where}: {', '.join(names)}\n" for where, names in runs.items())
+        where = f"lanner {machine['lanner']} at {each['commit']}, {machine['processor']}, {machine['cores']} cores"
+        runs.setdefault(where, []).append(each)
+    return "".join(
+        f"- {where}, {_span([each['date'] for each in ran])}, "
+        f"load {_span([round(each['machine']['load']) for each in ran])}: {', '.join(each['name'] for each in ran)}\n"
+        for where, ran in runs.items()
+    )
+
+
+def _span(values: Sequence[Any]) -> str:
+    """The least and the largest of some values, or the one that all are."""
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _plain(text: str) -> str:
