@@ -69,7 +69,9 @@ def _section(document: dict[str, Any]) -> str:
     parts = [f"## {name.replace('_', '-')}\n", f"{_described(name)}\n"]
     # A claim shows what it measured: a count of the same name would only repeat it.
     claimed = {check["claim"] for check in document["checks"]}
-    counts = {(what, None): _number(n) for what, n in document["counts"].items() if what not in claimed}
+    counts: dict[tuple[str, str | None], str] = {
+        (what, None): _number(n) for what, n in document["counts"].items() if what not in claimed
+    }
     if counts:
         parts += _tables(counts, ("counted", "number"))
     if document["checks"]:
