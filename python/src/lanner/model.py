@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from lanner import _native
 from lanner.apart import COMPARED, sentence_apart
 from lanner.capacity import LIKE_THE_TABLES, Machine
-from lanner.columns import StatedColumn
+from lanner.columns import Coding, StatedColumn
 from lanner.coverage import sentence_beside, sentence_on
 from lanner.divergence import Divergence, diverge
 from lanner.embeddings import beside, write_tables
@@ -361,6 +361,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     options["public_preprocessing"] = bool(options.get("public_preprocessing")) and not words
     chosen = CompileOptions(**options)
     imported = _import(model, given, options.get("output"), frame)
+    if _codes_columns(imported):
+        # What scales and fills columns in is in the network, and stays secret.
+        options["public_preprocessing"] = False
+        chosen = CompileOptions(**options)
     chosen, given = _fit_texts(options, chosen, imported.named, given, only=reads_texts)
     _check_stated(options.get("input_range"), imported.named)
     samples = as_batch(given, input_of(imported), "calibration")
@@ -659,6 +663,12 @@ def _columns_of(imported: ImportedModel, frame: Frame) -> list[str]:
     if not is_row or any(column.categories is not None for column in columns):
         return []
     return [column.name for column in check_stated(columns, "--columns" if frame.needs_table else "calibration")]
+
+
+def _codes_columns(imported: ImportedModel) -> bool:
+    """Whether the input is a row whose columns have codes of their own, though no tree reads it."""
+    columns = [column for entry in imported.named for column in entry.columns or ()]
+    return any(column.coding is not Coding.CODE for column in columns)
 
 
 def input_of(imported: ImportedModel) -> InputDescription:

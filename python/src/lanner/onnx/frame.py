@@ -60,6 +60,11 @@ class Frame:
     row: str = ""
     classes: int = 0
 
+    @property
+    def lacks_numbers(self) -> bool:
+        """Whether a sample lacks a number."""
+        return any(bool(np.isnan(values).any()) for values in self.arrays.values())
+
     @classmethod
     def of(
         cls,

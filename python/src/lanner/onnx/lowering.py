@@ -63,7 +63,7 @@ from lanner.onnx.trees.split import split_trees
 from lanner.onnx.trees.table import Table
 from lanner.onnx.unknown import check_embedding, unknown
 from lanner.onnx.whole import ARITHMETIC, OF_NUMBERS, cast_type, keeps_whole, leaves_integers, makes_truths
-from lanner.onnx.words import number_words, reads_words, word_inputs
+from lanner.onnx.words import filled_row, number_words, reads_words, split_row, word_inputs
 
 #: What is known of a tensor.
 Known: TypeAlias = "Value | Lookup | Table | Affine | Opaque | None"
@@ -197,8 +197,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, frame: Frame
     frame = frame or Frame()
     frame.apply(proto)
     refusals = Refusals()
-    if reads_words(proto.graph):
-        frame = refusals.attempt(partial(_with_words, proto.graph, frame)) or frame
+    frame = refusals.attempt(partial(_by_columns, proto.graph, frame)) or frame
     # Why words are refused is said once.
     worded = set(word_inputs(proto.graph))
     open_branches(proto)
@@ -255,6 +254,21 @@ def _copied(proto: onnx.ModelProto) -> onnx.ModelProto:
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     return copy
+
+
+def _by_columns(graph: onnx.GraphProto, frame: Frame) -> Frame:
+    """Let a file read a row column by column, if it has words, or fills in numbers that samples lack.
+
+    Raises:
+        MisuseError: As `_with_words`.
+        UnsupportedOpError: As `_with_words`.
+    """
+    if reads_words(graph):
+        return _with_words(graph, frame)
+    if not frame.lacks_numbers or (row := filled_row(graph)) is None:
+        return frame
+    words = split_row(graph, row, frame.columns)
+    return replace(frame, columns=words.columns, row=words.row, needs_table=False)
 
 
 def _with_words(graph: onnx.GraphProto, frame: Frame) -> Frame:

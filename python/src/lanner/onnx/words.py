@@ -115,6 +115,59 @@ def number_words(graph: onnx.GraphProto) -> Words:
     return words
 
 
+def filled_row(graph: onnx.GraphProto) -> onnx.ValueInfoProto | None:
+    """The one input that is a row of numbers of which an Imputer fills in missing ones; None of other files.
+
+    Trees answer for missing numbers themselves.
+    """
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [entry for entry in graph.input if entry.name not in constants]
+    if len(inputs) != 1 or any(node.op_type.startswith("TreeEnsemble") for node in graph.node):
+        return None
+    row = inputs[0].type.tensor_type
+    sides = row.shape.dim
+    fills = any(node.op_type == "Imputer" and node.domain == ML and _fills_missing(node) for node in graph.node)
+    is_row = row.elem_type == onnx.TensorProto.FLOAT and len(sides) == 2 and sides[1].dim_value > 0
+    return inputs[0] if fills and is_row else None
+
+
+def _fills_missing(node: onnx.NodeProto) -> bool:
+    replaced = [attribute.f for attribute in node.attribute if attribute.name == "replaced_value_float"]
+    return bool(np.isnan(replaced).any())
+
+
+def split_row(graph: onnx.GraphProto, row: onnx.ValueInfoProto, stated: Sequence[StatedColumn]) -> Words:
+    """Let whoever reads a row of numbers read its columns one by one, in place.
+
+    Args:
+        graph: The file's graph.
+        row: Its only input, of shape (n, columns).
+        stated: What is said of the columns; of another number of them nothing is.
+    """
+    width = row.type.tensor_type.shape.dim[1].dim_value
+    taken = (
+        {name for node in graph.node for name in node.output} | {each.name for each in graph.initializer} | {row.name}
+    )
+    columns = tuple(stated)
+    if len(columns) != width or taken.intersection(column.name for column in columns):
+        columns = tuple(StatedColumn(f"x{at + 1}") for at in range(width))
+    joined = f"{row.name}_columns"
+    while joined in taken or any(joined == column.name for column in columns):
+        joined += "_"
+    for node in graph.node:
+        node.input[:] = [joined if name == row.name else name for name in node.input]
+    nodes = []
+    for at, column in enumerate(columns):
+        index = f"{joined}_{at}"
+        graph.initializer.append(numpy_helper.from_array(np.array([at], np.int64), index))
+        nodes.append(helper.make_node("Gather", [row.name, index], [column.name], name=f"{index}_column", axis=1))
+    nodes.append(helper.make_node("Concat", [column.name for column in columns], [joined], name=joined, axis=1))
+    rest = list(graph.node)
+    del graph.node[:]
+    graph.node.extend([*nodes, *rest])
+    return Words(row.name, columns)
+
+
 def _columns(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     """The inputs that are no constants and that a node reads: each is one column.
 

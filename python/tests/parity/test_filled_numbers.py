@@ -1,0 +1,99 @@
+"""Rows of numbers that lack some, which the pipeline's own SimpleImputer fills in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import lanner
+from helpers.processes import lanner as run_lanner
+from lanner.errors import InputError
+
+pytest.importorskip("skl2onnx")
+pytest.importorskip("sklearn")
+
+from skl2onnx import to_onnx
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+COLUMNS = 4
+
+
+def rows(seed: int) -> NDArray[np.float32]:
+    """Rows of which all columns but the last lack numbers."""
+    rng = np.random.default_rng(seed)
+    x = (rng.normal(size=(120, COLUMNS)) * [1, 10, 0.1, 3] + [0, 5, 1, 0]).astype(np.float32)
+    lacking = rng.random(x.shape) < 0.15
+    lacking[:, -1] = False
+    x[lacking] = np.nan
+    return x
+
+
+def target(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    filled = np.nan_to_num(x)
+    return np.asarray(filled[:, 0] + filled[:, 1] / 10 - 5 * filled[:, 2] + filled[:, 3] / 3, np.float32)
+
+
+PIPELINES: dict[str, Any] = {
+    "ridge": lambda: make_pipeline(SimpleImputer(), Ridge()),
+    "median and scaler": lambda: make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), Ridge()),
+    "scaler first": lambda: make_pipeline(StandardScaler(), SimpleImputer(), Ridge()),
+    "constant": lambda: make_pipeline(SimpleImputer(strategy="constant", fill_value=-7.0), MinMaxScaler(), Ridge()),
+    "network": lambda: make_pipeline(
+        SimpleImputer(), StandardScaler(), MLPRegressor(hidden_layer_sizes=(8,), max_iter=40, random_state=0, tol=1e9)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_filled_rows_are_the_pipelines(name: str) -> None:
+    x, fresh = rows(1), rows(2)
+    fitted = PIPELINES[name]().fit(x, target(x))
+    model = lanner.compile(fitted, x)
+    exact = fitted.predict(fresh).ravel()
+    assert np.abs(model.predict_fixed(fresh).ravel() - exact).max() < 0.01 * np.ptp(exact)
+
+
+def test_a_secure_run_of_a_row_that_lacks_numbers_is_right() -> None:
+    x = rows(1)
+    fitted = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression()).fit(x, target(x) > 0)
+    # The option publishes nothing here: what fills and scales stays in the network.
+    model = lanner.compile(fitted, x, public_preprocessing=True)
+    fresh = rows(3)
+    lacking = int(np.flatnonzero(np.isnan(fresh).sum(1) == 2)[0])
+    assert lanner.run(model, fresh[lacking]).label == int(fitted.predict(fresh[lacking : lacking + 1])[0])
+
+
+def test_a_column_that_no_sample_lacks_may_not_be_missing() -> None:
+    x = rows(1)
+    model = lanner.compile(make_pipeline(SimpleImputer(), Ridge()).fit(x, target(x)), x)
+    other = rows(2)[:1]
+    other[0, -1] = np.nan
+    with pytest.raises(InputError, match="is missing, and none of the owner's samples lacks it"):
+        model.predict_fixed(other)
+
+
+def test_a_file_with_named_columns_reads_empty_cells(tmp_path: Path) -> None:
+    x = rows(1)
+    fitted = make_pipeline(SimpleImputer(), Ridge()).fit(x, target(x))
+    (tmp_path / "risk.onnx").write_bytes(to_onnx(fitted, x[:1]).SerializeToString())
+    header = "age,dose,rate,score"
+    lines = [",".join("" if np.isnan(each) else f"{each:.4f}" for each in row) for row in x]
+    (tmp_path / "x.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    compiled = run_lanner(
+        *("compile", tmp_path / "risk.onnx", "-o", tmp_path / "risk.lanner", "--calibration", tmp_path / "x.csv"),
+        *("--columns", header, "--output", "value"),
+    )
+    assert compiled.code == 0, compiled.errors
+    (tmp_path / "one.csv").write_text(f"{header}\n1.5,,1.0,2\n", encoding="utf-8")
+    ran = run_lanner("run", tmp_path / "risk.lanner", tmp_path / "one.csv")
+    assert ran.code == 0, ran.errors
+    exact = fitted.predict(np.array([[1.5, np.nan, 1.0, 2.0]], np.float32))[0]
+    assert abs(ran.document["predictions"][0]["values"][0] - exact) < 0.02 * np.ptp(target(x))
