@@ -16,7 +16,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
-from wild import fetch, page, trial
+from wild import fetch, page, trial, unrounded
 from wild.__main__ import LIST
 from wild.listed import Listed, ListError, choose, read
 from wild.samples import KINDS, draw
@@ -133,12 +133,78 @@ def test_onnxruntime_takes_the_sizes_that_are_asked_for(tmp_path: Path, side: in
     path = tmp_path / "model.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
     state = np.arange(-4, 4, dtype=np.float32).reshape(2, 4)
-    values = trial.floats(trial.opened(path, model), model, {"state": state})
+    values = trial.floats(trial.opened(onnx.load(path), model), model, {"state": state})
     assert values.tolist() == [*np.maximum(state, 0).ravel(), *-state.ravel()]
     if changed:
         unchanged = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         with pytest.raises(Exception, match="Expected: 3"):
             trial.floats(unchanged, model, {"state": state})
+
+
+def quantised(seed: int, *shape: int) -> tuple[Any, Any, Any]:
+    """Weights of bytes, with a scale and a zero point."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, shape).astype(np.uint8), np.float32(0.01), np.uint8(128)
+
+
+def rounding_model(nodes: list[onnx.NodeProto], shape: list[int | str], **held: Any) -> onnx.ModelProto:  # noqa: ANN401
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in held.items()],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def outputs(document: onnx.ModelProto, x: Any) -> Any:  # noqa: ANN401 - arrays
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(document.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]
+
+
+def test_products_of_values_that_are_quantised_as_they_come_are_those_of_floats() -> None:
+    weight, scale, zero = quantised(0, 6, 3)
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "w", "z", "wz"], ["sums"]),
+        helper.make_node("Cast", ["sums"], ["floats"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["s", "ws"], ["unit"]),
+        helper.make_node("Mul", ["floats", "unit"], ["y"]),
+    ]
+    document = rounding_model(nodes, ["n", 6], w=weight, ws=scale, wz=zero)
+    x = np.random.default_rng(1).normal(size=(9, 6)).astype(np.float32)
+    exact = x @ ((weight.astype(np.float32) - 128) * scale)
+    assert unrounded.rounds(document)
+    assert np.abs(outputs(unrounded.unrounded(document), x) - exact).max() < 1e-4
+    assert 1e-3 < np.abs(outputs(document, x) - exact).max() < 0.1 * np.ptp(exact)
+
+
+def test_recurrent_layers_of_bytes_are_those_of_floats() -> None:
+    hidden, steps, width = 4, 5, 3
+    w, scale, zero = quantised(2, 1, width, 4 * hidden)
+    r, _, _ = quantised(3, 1, hidden, 4 * hidden)
+    units = {f"{name}{kind}": np.reshape(value, 1) for name in "wr" for kind, value in (("s", scale), ("z", zero))}
+    inputs = ["x", "w", "r", *[""] * 5, "ws", "wz", "rs", "rz"]
+    layer = helper.make_node(
+        "DynamicQuantizeLSTM", inputs, ["y"], name="layer", domain="com.microsoft", hidden_size=hidden
+    )
+    document = rounding_model([layer], [steps, 1, width], w=w, r=r, **units)
+    x = np.random.default_rng(4).normal(size=(steps, 1, width)).astype(np.float32)
+    found = outputs(unrounded.unrounded(document), x)
+    assert np.abs(found - outputs(document, x)).max() < 0.05 * np.ptp(found)
+
+
+def test_weights_that_are_no_constants_are_refused() -> None:
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "q", "z", "z"], ["y"]),
+    ]
+    with pytest.raises(ValueError, match="input 1 is no constant"):
+        unrounded.unrounded(rounding_model(nodes, [3, 3]))
 
 
 def test_numbers_are_right_within_a_part_of_their_range() -> None:

@@ -17,7 +17,8 @@ Each row is of the commit that [Runs](#runs) names: another version may differ.
 
 Inputs are synthetic: pictures of shapes, voices of harmonics, noise like that of a brain, tokens. The error is the
 largest difference from onnxruntime, as a percentage of the numbers' range on the calibration samples; up to 1% is
-right. Seconds and bytes are of one prediction with its preparation, without the session's set-up. Both parties share a
+right. A file that rounds values to 8 bits while it runs is compared without this rounding, whose size the table gives.
+Seconds and bytes are of one prediction with its preparation, without the session's set-up. Both parties share a
 machine with other work, which changes seconds, not verdicts and bytes.
 """
 
@@ -42,6 +43,8 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
 def _computed(document: Mapping[str, Any]) -> tuple[str | None, ...]:
     error, labels = document.get("error"), document.get("labels")
     told = f"{100 * error:.2g}%" if error is not None else labels and f"{labels} labels"
+    if (own := document.get("own_rounding")) is not None:
+        told = f"{told}; the file's own rounding: {100 * own:.2g}%"
     options = _plain(" ".join(document["options"]))
     return (
         _model(document),

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from wild.fetch import FetchError, fetch
 from wild.listed import Listed
 from wild.samples import Samples, draw
+from wild.unrounded import rounds, unrounded
 
 #: How many predictions are made in private.
 PREDICTIONS = 2
@@ -108,10 +109,16 @@ def _tried(model: Listed, path: Path, work: Path, limits: Limits) -> dict[str, A
     if predicted.code != 0:
         return {**found, **_stopped("run", predicted)}
     predictions = predicted.document["predictions"]
-    session = opened(path, model)
-    wanted = [floats(session, model, sample) for sample in _each(tested)]
-    range_of = np.stack([floats(session, model, sample) for sample in _each(typical)])
-    return {**found, **cost(predictions), **compare(predictions, np.stack(wanted), float(np.ptp(range_of)))}
+    document = onnx.load(path)
+    session = opened(unrounded(document) if rounds(document) else document, model)
+    wanted = np.stack([floats(session, model, sample) for sample in _each(tested)])
+    width = float(np.ptp(np.stack([floats(session, model, sample) for sample in _each(typical)])))
+    verdict = compare(predictions, wanted, width)
+    if rounds(document) and width > 0.0:
+        as_it_is = opened(document, model)
+        rounded = np.stack([floats(as_it_is, model, sample) for sample in _each(tested)])
+        verdict["own_rounding"] = float(np.abs(rounded - wanted).max() / width)
+    return {**found, **cost(predictions), **verdict}
 
 
 def compare(predictions: Sequence[Mapping[str, Any]], wanted: NDArray[np.float64], width: float) -> dict[str, Any]:
@@ -153,9 +160,8 @@ def cost(predictions: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     }
 
 
-def opened(path: Path, model: Listed) -> onnxruntime.InferenceSession:
-    """The file in onnxruntime, with the inputs' shapes that the options name where it fixes others."""
-    document = onnx.load(path)
+def opened(document: onnx.ModelProto, model: Listed) -> onnxruntime.InferenceSession:
+    """A file in onnxruntime, with the inputs' shapes that the options name where it fixes others."""
     changed = False
     for entry in document.graph.input:
         sides = entry.type.tensor_type.shape.dim
@@ -169,8 +175,7 @@ def opened(path: Path, model: Listed) -> onnxruntime.InferenceSession:
             entry.type.tensor_type.ClearField("shape")
     quiet = onnxruntime.SessionOptions()
     quiet.log_severity_level = 3
-    source = document.SerializeToString() if changed else str(path)
-    return onnxruntime.InferenceSession(source, quiet, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(document.SerializeToString(), quiet, providers=["CPUExecutionProvider"])
 
 
 def floats(session: onnxruntime.InferenceSession, model: Listed, sample: Mapping[str, Samples]) -> NDArray[np.float64]:
