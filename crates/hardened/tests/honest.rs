@@ -3,6 +3,8 @@
 //! One thread plays both parties, and nothing of the protocol's code is used. Conversions are ideal; ciphertexts, masks, roundings and noise are
 //! those of the page, for two layers with an activation between them.
 
+#![allow(clippy::unwrap_used)]
+
 use std::array::from_fn;
 
 use lanner_primitives::Prg;

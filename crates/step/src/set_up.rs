@@ -16,6 +16,7 @@ use super::{
 const STRETCHED_SECURITY_BITS: u32 = 128 - 20;
 
 /// What a session sets up before its first prediction: all that its steps need.
+#[allow(clippy::struct_excessive_bools, reason = "each is a need of its own")]
 pub struct SetUp {
     /// Keys, one for each parameter set in use.
     pub keys: Vec<SetKeys>,
