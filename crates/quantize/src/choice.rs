@@ -117,7 +117,8 @@ impl Choice<'_> {
         }
     }
 
-    /// The network with one way to treat squares: where its groups fit no ring as they are, what means are taken off there is rescaled first, then what is added.
+    /// The network with one way to treat squares: where its groups fit no ring as they are, what means are taken off there is rescaled first, then what
+    /// layers read with more bits than others, then what is added.
     fn network(&self, squares: &Squares) -> Result<Chosen, CompileError> {
         let mut rounded = BTreeSet::new();
         loop {
@@ -125,6 +126,10 @@ impl Choice<'_> {
             let chosen = self.of_structure(&structure);
             let Err(CompileError::RangeOverflow { node, .. }) = &chosen else { return chosen };
             let mut more = structure.roundable(self.source.items, node);
+            // Where squares of whole sums are offered, a square that fits no ring is one to rescale before.
+            if more.is_subset(&rounded) && !self.source.options.squares_of_sums {
+                more = structure.fine(self.source.items, node);
+            }
             if more.is_subset(&rounded) {
                 more = structure.joined(self.source.items, node);
             }

@@ -170,6 +170,30 @@ impl Structure {
         alike(items, (1..=items.len()).filter(added))
     }
 
+    /// The values whose rescale leaves a layer of a node's group fewer bits to read: means, sums and squares that were not wide, and so come to it as
+    /// they are, with the bits of all that was added up or of both factors; and those that are quantised as one with them.
+    pub(super) fn fine(&self, items: &[Item], node: &str) -> BTreeSet<usize> {
+        let named = |name: &str| items.iter().position(|item| item.name == name);
+        // What is rescaled begins the group of its users.
+        let behind = node.strip_suffix("/rescale").and_then(named).map(|index| self.behind[index + 1]);
+        let Some(group) = behind.or_else(|| Some(self.before[named(node)? + 1])) else {
+            return BTreeSet::new();
+        };
+        // A layer, or else a mean, which has as many bits more as it is of values.
+        let reads = |at: &usize| match items[*at].action {
+            Action::Layer { .. } => behind.is_none(),
+            Action::Mean(_) => behind.is_some(),
+            _ => false,
+        };
+        let readers = (0..items.len()).filter(|at| reads(at) && self.before[at + 1] == group);
+        let read = readers.map(|at| unmoved(items, items[at].inputs[0]));
+        let is_fine = |value: usize| {
+            let made = value.checked_sub(1).map(|at| &items[at].action);
+            made.is_some_and(|made| matches!(made, Action::Mean(_) | Action::Add) || made.is_square())
+        };
+        alike(items, read.filter(|&value| is_fine(value) && !self.wide[value] && !self.rescaled[value]))
+    }
+
     /// The group of a value as its users take it.
     pub(super) fn group_behind(&self, value: usize) -> usize {
         self.behind[value]
@@ -209,6 +233,7 @@ fn places(
         wide[value] = match item.action {
             Action::Layer { .. } | Action::Mul | Action::MatrixProduct { .. } => true,
             // A sum over windows is finer than what it is added to, and may be finer than a function wants it.
+            _ if rounded.contains(&value) => true,
             Action::Mean(_) if ahead.sum[value] => true,
             _ if item.action.is_square() => ahead.function[value],
             _ if item.action.chooses_scale() => false,

@@ -9,6 +9,7 @@ use lanner_network::{
 
 use super::compiled::{agreement, compiled, ops};
 use super::{Sketch, small_network};
+use crate::bits::options_for;
 use crate::{QuantizationOptions, compile};
 
 impl Sketch {
@@ -357,6 +358,27 @@ fn values_joined_with_much_smaller_sums_fit_their_ring() {
     let network = compiled(&mut sketch);
     let (error, _) = agreement(&mut sketch, &network);
     assert!(error < 0.03, "{error}");
+}
+
+/// As behind a `HardSwish`, which is a sum of squares: what a layer reads has the bits of both factors, and a mean of it those of its sum, too.
+#[test]
+fn means_of_squares_that_a_layer_reads_leave_it_room() {
+    let mut sketch = Sketch::new(&[3, 12, 12], 18)
+        .conv("a", 4, 3, 1, 1)
+        .relu("r")
+        .op("square", Op::Square)
+        .average_pool("mean", 12)
+        .flatten("f")
+        .dense("fc", 8)
+        .relu("s")
+        .dense("out", 4);
+    let calibration = sketch.samples(32, 0.0, 1.0);
+    for bits in [12, 16] {
+        let options = options_for(bits, &QuantizationOptions::powers_of_two());
+        let network = compile(&sketch.graph, &sketch.tensors, &calibration, &options).unwrap();
+        let (error, _) = agreement(&mut sketch, &network);
+        assert!(error < 0.02 * f64::from(1 << (16 - bits)) / 16.0, "{bits}: {error}");
+    }
 }
 
 #[test]
