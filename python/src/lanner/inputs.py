@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.columns import Beyond
+from lanner.columns import parts_of as column_parts
 from lanner.errors import InputError
 from lanner.files import check_file, why
 from lanner.images import ImageDescription, open_image
@@ -388,7 +389,13 @@ def _named_outside(entry: InputDescription, place: tuple[int, ...], limits: tupl
     """The error of a number that is not accepted, by the input whose it is."""
     index = int(np.ravel_multi_index(place[1:], entry.shape))
     named, part = next((each, part) for each, part in parts_of(entry.named) if index < part.stop)
-    within = np.unravel_index((index - part.start) // named.width, named.shape) if named.shape else ()
+    at = index - part.start
+    if named.columns is not None and len(named.shape) == 1:
+        # Columns take different numbers of elements.
+        column = next(place for place, cells in enumerate(column_parts(named.columns)) if at < cells.stop)
+        within: Sequence[Any] = (column,)
+    else:
+        within = np.unravel_index(at // named.width, named.shape) if named.shape else ()
     least, most = (end / named.factor for end in limits)
     return InputError(
         f"element {[place[0], *map(int, within)]} is outside the accepted range [{least:.6g}, {most:.6g}]",

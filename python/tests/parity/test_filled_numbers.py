@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
 
 import lanner
 from helpers.processes import lanner as run_lanner
-from lanner.errors import InputError
+from lanner.errors import InputError, MisuseError, UnsupportedOpError
 
 pytest.importorskip("skl2onnx")
 pytest.importorskip("sklearn")
@@ -97,3 +98,46 @@ def test_a_file_with_named_columns_reads_empty_cells(tmp_path: Path) -> None:
     assert ran.code == 0, ran.errors
     exact = fitted.predict(np.array([[1.5, np.nan, 1.0, 2.0]], np.float32))[0]
     assert abs(ran.document["predictions"][0]["values"][0] - exact) < 0.02 * np.ptp(target(x))
+
+
+def test_a_number_out_of_range_is_named_by_its_column() -> None:
+    x = rows(1)
+    model = lanner.compile(make_pipeline(SimpleImputer(), Ridge()).fit(x, target(x)), x)
+    for column in range(COLUMNS):
+        row = np.array([[0.0, 5.0, 1.0, 0.0]], np.float32)
+        row[0, column] = 1e6
+        with pytest.raises(InputError, match=rf"element \[0, {column}\] is outside the accepted range"):
+            model.predict_fixed(row)
+
+
+def test_filled_numbers_are_not_rounded_unseen() -> None:
+    """Behind an Imputer a cast to integers rounds, and is refused as elsewhere."""
+    nodes = [
+        helper.make_node(
+            "Imputer", ["x"], ["f"], domain="ai.onnx.ml", imputed_value_floats=[1.0], replaced_value_float=np.nan
+        ),
+        helper.make_node("Cast", ["f"], ["i"], to=TensorProto.INT64),
+        helper.make_node("Cast", ["i"], ["g"], to=TensorProto.FLOAT),
+        helper.make_node("MatMul", ["g", "w"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", COLUMNS])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])],
+        [numpy_helper.from_array(np.ones((COLUMNS, 2), np.float32), "w")],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    with pytest.raises(UnsupportedOpError, match="would round the values"):
+        lanner.compile(helper.make_model(graph, opset_imports=opsets, ir_version=8), rows(1))
+
+
+def test_a_column_keeps_its_name_beside_a_tensor_of_that_name() -> None:
+    pandas = pytest.importorskip("pandas")
+    x = rows(1)
+    frame = pandas.DataFrame(x, columns=["X", "b", "c", "d"])
+    fitted = make_pipeline(SimpleImputer(), Ridge()).fit(x, target(x))
+    model = lanner.compile(fitted, frame)
+    assert np.array_equal(model.predict_fixed(frame), model.predict_fixed(x))
+    with pytest.raises(MisuseError, match="has the name of an output"):
+        lanner.compile(fitted, pandas.DataFrame(x, columns=["variable", "b", "c", "d"]))

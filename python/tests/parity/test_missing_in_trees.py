@@ -75,3 +75,13 @@ def test_a_forest_that_saw_no_missing_number_sends_them_to_the_larger_side() -> 
     assert np.array_equal(model.predict_fixed(x).argmax(1)[clear], fitted.predict(x)[clear])
     row = int(np.flatnonzero(clear & np.isnan(x).any(1))[0])
     assert lanner.run(model, x[row]).label == fitted.predict(x[row : row + 1])[0]
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_shallow_trees_that_split_alike_are_told_apart(missing: float) -> None:
+    fitted = ensemble.RandomForestClassifier(60, max_depth=1, random_state=0).fit(rows(1, missing), classes(1))
+    x = rows(2, missing)
+    model = lanner.compile(fitted, rows(1, missing))
+    chances = np.sort(fitted.predict_proba(x), axis=1)
+    clear = chances[:, -1] - chances[:, -2] > 0.01
+    assert np.array_equal(model.predict_fixed(x).argmax(1)[clear], fitted.predict(x)[clear])

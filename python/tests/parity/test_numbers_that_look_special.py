@@ -133,6 +133,60 @@ def test_a_constant_that_is_chosen_hides_nothing_of_what_it_is_chosen_instead_of
     assert off_by(model.predict_fixed(_X), expected(proto, {"x": _X}, "y")) < 0.015
 
 
+@pytest.mark.parametrize(("masking", "divisor"), [(-1e9, 64.0), (-1e4, 16.0)])
+@pytest.mark.parametrize("constant_node", [False, True])
+def test_scores_that_are_scaled_behind_their_mask_stay_hidden(
+    masking: float, divisor: float, constant_node: bool
+) -> None:
+    length = 6
+    made = helper.make_node(
+        "Constant", [], ["divisor"], value=onnx.numpy_helper.from_array(np.array(divisor, np.float32))
+    )
+    nodes = [
+        node("MatMul", ["x", "v"], "scores"),
+        node("Where", ["m", "scores", "masking"], "masked"),
+        *([made] if constant_node else []),
+        node("Div", ["masked", "divisor"], "scaled"),
+        node("Softmax", ["scaled"], "parts", axis=-1),
+        node("MatMul", ["parts", "w"], "y"),
+    ]
+    held: dict[str, Any] = {"v": drawn(COLUMNS, length), "w": drawn(length, 3), "masking": np.float32(masking)}
+    held |= {} if constant_node else {"divisor": np.float32(divisor)}
+    inputs: dict[str, tuple[int, list[str | int]]] = {**_INPUTS, "m": (TensorProto.BOOL, ["n", length])}
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, **held)
+    seen = np.random.default_rng(7).random((len(_X), length)) < 0.6
+    seen[:2] = True
+    seen[:, 0] = True
+    arrays = {"x": _X, "m": seen}
+    model = lanner.compile(proto, arrays, output="value")
+    assert off_by(model.predict_fixed(arrays), expected(proto, arrays, "y")) < 0.01
+
+
+def test_the_place_of_a_last_token_may_be_compared() -> None:
+    """As GPT-2 finds it: places of an arg-max are exact."""
+    nodes = [
+        node("Equal", ["ids", "pad"], "padding"),
+        node("Cast", ["padding"], "counts", to=TensorProto.INT64),
+        node("ArgMax", ["counts"], "first", axis=-1, keepdims=1),
+        node("Sub", ["first", "one"], "last"),
+        node("Equal", ["places", "last"], "is"),
+        node("Cast", ["is"], "bits", to=TensorProto.FLOAT),
+        node("Gather", ["table", "ids"], "rows"),
+        node("Unsqueeze", ["bits", "end"], "each"),
+        node("Mul", ["rows", "each"], "picked"),
+        node("ReduceSum", ["picked", "steps"], "y", keepdims=0),
+    ]
+    inputs: dict[str, tuple[int, list[str | int]]] = {"ids": (TensorProto.INT64, ["n", 6])}
+    held: dict[str, Any] = {"pad": np.array(3), "one": np.array(1), "places": np.arange(6), "table": drawn(20, 3)}
+    proto = model_of(nodes, inputs, {"y": ["n", 3]}, end=np.array([2]), steps=np.array([1]), **held)
+    rng = np.random.default_rng(0)
+    ids = rng.integers(4, 20, (60, 6))
+    for row, length in enumerate(rng.integers(1, 6, 60)):
+        ids[row, length:] = 3
+    model = lanner.compile(proto, {"ids": ids}, output="value")
+    assert off_by(model.predict_fixed({"ids": ids}), expected(proto, {"ids": ids}, "y")) < 0.005
+
+
 @pytest.mark.parametrize("operator", ["Equal", "GreaterOrEqual", "Less"])
 def test_places_that_are_moved_before_they_are_compared_are_refused(operator: str) -> None:
     nodes = [
@@ -168,3 +222,9 @@ def test_scores_that_are_apart_are_told_and_others_are_not() -> None:
     assert sentence_apart(proto, exact, exact + np.float32(1e-6)) is None
     assert "differ by 10% of their range" in str(sentence_apart(proto, exact + 0.1 * np.ptp(exact), exact))
     assert sentence_apart(proto, exact, np.full_like(exact, np.nan)) is None
+    # Scores that are masked in both, and scores that rounding to float32 tells apart.
+    masked = exact.copy()
+    masked[0, 0] = -1e9
+    assert sentence_apart(proto, np.where(masked < -1000, -30, masked).astype(np.float32), masked) is None
+    large = np.array([[250000.0], [250000.02]], np.float32)
+    assert sentence_apart(proto, large + np.float32(0.03), large) is None

@@ -16,6 +16,7 @@ from lanner.columns import Coding, Column
 from lanner.errors import ModelError
 from lanner.onnx.builder import GraphBuilder
 from lanner.onnx.node import Node
+from lanner.onnx.number_types import FLOATS
 from lanner.onnx.wire import Wire
 from lanner.onnx.words import ML, encoded
 
@@ -135,6 +136,10 @@ class Affine:
     def _kept(self, _: Node, __: Sequence[NDArray[np.generic]]) -> Affine:
         return self
 
+    def _cast(self, node: Node, _: Sequence[NDArray[np.generic]]) -> Affine | None:
+        """The same numbers as floats, or the place of a word as an integer; others would be rounded."""
+        return self if self.word is not None or node.attr("to", 1) in FLOATS else None
+
     def _viewed(self, node: Node, known: Sequence[NDArray[np.generic]]) -> Affine | None:
         """The same elements in another shape, whose first axis is the samples'."""
         if node.operator == "Flatten":
@@ -202,7 +207,7 @@ _FOLLOWED: dict[str, Callable[[Affine, Node, Sequence[NDArray[np.generic]]], Aff
     "Reshape": Affine._viewed,
     "Flatten": Affine._viewed,
     "Identity": Affine._kept,
-    "Cast": Affine._kept,
+    "Cast": Affine._cast,
 }
 
 _OPERATIONS = frozenset(("Add", "Sub", "Mul", "Div"))

@@ -96,13 +96,17 @@ def _send_missing(node: Any, trees: list[Any], name: str) -> None:  # noqa: ANN4
     numbers = np.array(attributes["nodes_treeids"].ints)
     sends = attributes["nodes_missing_value_tracks_true"]
     found = np.zeros(len(numbers), np.int64)
-    for number in np.unique(numbers):
+    ids = np.unique(numbers)
+    for place, number in enumerate(ids):
         rows = np.flatnonzero(numbers == number)
         column, left = (np.array(attributes[f"nodes_{key}"].ints)[rows] for key in ("featureids", "truenodeids"))
+        values = np.array(attributes["nodes_values"].floats)[rows]
+        # A node of all trees has them in their order; one of a single tree is found by its splits.
+        among = [trees[place]] if len(ids) == len(trees) else trees
         alike = {
             tree.missing_go_to_left.astype(np.int64).tobytes()
-            for tree in trees
-            if tree.node_count == len(rows) and np.array_equal(*_splits(tree, column, left))
+            for tree in among
+            if tree.node_count == len(rows) and _is_of(tree, column, left, values)
         }
         if len(alike) != 1:
             raise ModelError(
@@ -115,11 +119,14 @@ def _send_missing(node: Any, trees: list[Any], name: str) -> None:  # noqa: ANN4
     sends.ints.extend(found.tolist())
 
 
-def _splits(tree: Any, column: NDArray[Any], left: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:  # noqa: ANN401
-    """The columns and left children of a tree's nodes and those of others, of leaves as 0."""
+def _is_of(tree: Any, column: NDArray[Any], left: NDArray[Any], values: NDArray[Any]) -> bool:  # noqa: ANN401
+    """Whether exported nodes are a tree's, by their columns, left children and thresholds, which are rounded."""
     splits = tree.children_left > np.arange(tree.node_count)
-    own = np.stack([np.where(splits, tree.feature, 0), np.where(splits, tree.children_left, 0)])
-    return own, np.stack([column, left])
+    return (
+        np.array_equal(np.where(splits, tree.feature, 0), column)
+        and np.array_equal(np.where(splits, tree.children_left, 0), left)
+        and np.allclose(np.where(splits, tree.threshold, 0.0), values, rtol=1e-5, atol=1e-6)
+    )
 
 
 def _changed(convert: _Converter, change: Callable[[Any], Any]) -> _Converter:

@@ -87,8 +87,9 @@ class Indices:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all numbers that are looked up are whole, as places, counts and truth values are."""
-        return self.table.dtype.kind in "biu" or not (self.table.astype(np.float32) % 1).any()
+        """Whether all numbers that are looked up are whole, as places are, and more than truth values."""
+        numbers = self.table.astype(np.float32)
+        return not (numbers % 1).any() and not np.isin(numbers, (0, 1)).all()
 
     def retold(self, other: Lookup) -> Lookup | None:
         """Another look-up of the same elements, place by place; None of other elements."""

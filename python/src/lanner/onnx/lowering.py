@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.chosen import choose
 from lanner.onnx.classical.rewrite import rewrite_estimators
 from lanner.onnx.comparison import ORDERS, is_computed
+from lanner.onnx.contents import constant_nodes
 from lanner.onnx.counting import Counted
 from lanner.onnx.ending import (
     ENDINGS,
@@ -531,7 +532,8 @@ class _Walk:
         if proto.op_type in ORDERS and self._rounded.intersection(proto.input):
             self._refusals.note(_rounded_and_compared(proto), Node(proto, []))
         looked_up = any(isinstance(value, Indices) and value.is_whole for value in given)
-        if (looked_up or self._rounded.intersection(proto.input)) and proto.op_type in OF_NUMBERS | ARITHMETIC:
+        rounds = proto.op_type in (OF_NUMBERS | ARITHMETIC) - _GIVE_PLACES
+        if (looked_up or self._rounded.intersection(proto.input)) and rounds:
             self._rounded.update(filter(None, proto.output))
 
     def _typed(self, proto: onnx.NodeProto, values: dict[str, Any], kinds: Sequence[np.dtype[Any]]) -> dict[str, Any]:
@@ -693,10 +695,11 @@ class _Walk:
         scores = next((name for name, value in zip(names, both, strict=True) if isinstance(value, Wire)), condition)
 
         def bound(least: float) -> float | None:
-            if not self._hides(node.proto.output[0], least, given[0]):
+            factor = self._hides(node.proto.output[0], least, given[0])
+            if factor is None:
                 return None
             self.masked.append(scores)
-            return self._frame.bounds.get(scores, _BOUND)
+            return self._frame.bounds.get(scores, _BOUND) / factor
 
         chosen = choose(self.builder, [given[0], *both], bound)
         if chosen is None:
@@ -725,22 +728,28 @@ class _Walk:
         if proto.op_type != "Add" or not masks:
             return None
         largest = max(mask.largest_of_mask for mask in masks)
-        if not all(self._hides(proto.output[0], largest, mask) for mask in masks):
+        factors = [self._hides(proto.output[0], largest, mask) for mask in masks]
+        if None in factors:
             return None
         scores = next((name for name, value in zip(proto.input, given, strict=True) if isinstance(value, Wire)), None)
         if scores is None:
             return None
         self.masked.append(scores)
-        return self._frame.bounds.get(scores, _BOUND)
+        return self._frame.bounds.get(scores, _BOUND) / min(factor for factor in factors if factor is not None)
 
-    def _hides(self, name: str, least: float, mask: object) -> bool:
-        """Whether a number in a tensor takes elements of scores away, as a private mask says.
+    def _hides(self, name: str, least: float, mask: object) -> float | None:
+        """Whether a number in a tensor takes elements of scores away, as a private mask says; as `hides`.
 
         What the network compares may hide any of them, so that the client's numbers are looked at closely.
         """
         computed = isinstance(mask, Bits) and is_computed(self.builder, mask.source)
         nodes = with_bodies([*self.proto.graph.node, *self._opened])
-        return hides(nodes, name, least, self._shown, closely=computed)
+        return hides(nodes, name, least, self._shown, {**self._written, **self.values}, closely=computed)
+
+    @cached_property
+    def _written(self) -> dict[str, NDArray[np.generic]]:
+        """What the file's ``Constant`` nodes hold, those that the walk has not come to included."""
+        return {name: _constant(tensor) for name, tensor in constant_nodes(self.proto.graph).items()}
 
     def _materialised(self, name: str, value: Known, bound: float | None = None) -> Value | Opaque | None:
         """What is looked up as a value of the network, made once for all who read it; a table's shape alone."""

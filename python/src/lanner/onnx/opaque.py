@@ -62,6 +62,8 @@ class InferredShapes:
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes that are known in full, by the tensor's name, with the batch axis."""
+        if any(map(_ends_inference, self.proto.graph.node)):
+            return {}
         try:
             model = _of_one_sample(self.proto)
             inferred = shape_inference.infer_shapes(model, data_prop=_is_small(model.graph)).graph
@@ -104,3 +106,9 @@ def _of_one_sample(proto: onnx.ModelProto) -> onnx.ModelProto:
     for entry in copy.graph.output:
         entry.type.tensor_type.ClearField("shape")
     return copy
+
+
+def _ends_inference(node: onnx.NodeProto) -> bool:
+    """Whether onnx's inference of a node's shape ends the process: of an encoder of floats as integers."""
+    names = {attribute.name for attribute in node.attribute}
+    return node.op_type == "LabelEncoder" and {"keys_floats", "values_int64s"} <= names

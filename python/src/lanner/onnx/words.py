@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from lanner.columns import StatedColumn
-from lanner.errors import UnsupportedOpError
+from lanner.errors import MisuseError, UnsupportedOpError
 from lanner.onnx.node import Node
 from lanner.stated_columns import MOST_BYTES, MOST_CATEGORIES
 
@@ -143,17 +143,37 @@ def split_row(graph: onnx.GraphProto, row: onnx.ValueInfoProto, stated: Sequence
         graph: The file's graph.
         row: Its only input, of shape (n, columns).
         stated: What is said of the columns; of another number of them nothing is.
+
+    Raises:
+        MisuseError: If a column has the name of an output.
     """
     width = row.type.tensor_type.shape.dim[1].dim_value
     taken = (
         {name for node in graph.node for name in node.output} | {each.name for each in graph.initializer} | {row.name}
     )
     columns = tuple(stated)
-    if len(columns) != width or taken.intersection(column.name for column in columns):
+    if len(columns) != width:
         columns = tuple(StatedColumn(f"x{at + 1}") for at in range(width))
-    joined = f"{row.name}_columns"
-    while joined in taken or any(joined == column.name for column in columns):
-        joined += "_"
+    if shared := {column.name for column in columns} & {output.name for output in graph.output}:
+        what = f"column {min(shared)} has the name of an output of the model"
+        raise MisuseError(what, where="calibration", fix="rename the column, or the output")
+    names = {column.name for column in columns}
+
+    def free(name: str) -> str:
+        while name in taken | names:
+            name += "_"
+        return name
+
+    # The columns keep their names, so that clients find them; a tensor of the same name gets another.
+    renamed = {name: free(name) for name in taken & names}
+    row.name = renamed.get(row.name, row.name)
+    for tensor in graph.initializer:
+        tensor.name = renamed.get(tensor.name, tensor.name)
+    for node in graph.node:
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+        node.output[:] = [renamed.get(name, name) for name in node.output]
+    del graph.value_info[:]
+    joined = free(f"{row.name}_columns")
     for node in graph.node:
         node.input[:] = [joined if name == row.name else name for name in node.input]
     nodes = []
