@@ -173,20 +173,18 @@ impl Structure {
     /// The values whose rescale leaves a layer of a node's group fewer bits to read: means, sums and squares that were not wide, and so come to it as
     /// they are, with the bits of all that was added up or of both factors; and those that are quantised as one with them.
     pub(super) fn fine(&self, items: &[Item], node: &str) -> BTreeSet<usize> {
-        let named = |name: &str| items.iter().position(|item| item.name == name);
+        let Some(index) = item_of(items, node) else { return BTreeSet::new() };
         // What is rescaled begins the group of its users.
-        let behind = node.strip_suffix("/rescale").and_then(named).map(|index| self.behind[index + 1]);
-        let Some(group) = behind.or_else(|| Some(self.before[named(node)? + 1])) else {
-            return BTreeSet::new();
-        };
-        // A layer, or else a mean, which has as many bits more as it is of values.
-        let reads = |at: &usize| match items[*at].action {
-            Action::Layer { .. } => behind.is_none(),
-            Action::Mean(_) => behind.is_some(),
-            _ => false,
+        let begins = node.ends_with("/rescale");
+        let group = if begins { self.behind[index + 1] } else { self.before[index + 1] };
+        // A layer; in a group without one a mean, which has as many bits more as it is of values, or a join, whose unit may be finer.
+        let reads = |at: &usize| {
+            let action = &items[*at].action;
+            let is_layer = matches!(action, Action::Layer { .. });
+            if begins { matches!(action, Action::Mean(_)) || action.joins() } else { is_layer }
         };
         let readers = (0..items.len()).filter(|at| reads(at) && self.before[at + 1] == group);
-        let read = readers.map(|at| unmoved(items, items[at].inputs[0]));
+        let read = readers.flat_map(|at| items[at].inputs.iter().map(|&input| unmoved(items, input)));
         let is_fine = |value: usize| {
             let made = value.checked_sub(1).map(|at| &items[at].action);
             made.is_some_and(|made| matches!(made, Action::Mean(_) | Action::Add) || made.is_square())
@@ -198,6 +196,14 @@ impl Structure {
     pub(super) fn group_behind(&self, value: usize) -> usize {
         self.behind[value]
     }
+}
+
+/// The item that a node of the network comes from: of its name, or of what is in front of a suffix.
+fn item_of(items: &[Item], node: &str) -> Option<usize> {
+    let is_of = |item: &Item| {
+        node.strip_prefix(item.name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    (0..items.len()).filter(|&index| is_of(&items[index])).max_by_key(|&index| items[index].name.len())
 }
 
 /// The values that are quantised as one with some, those included.
