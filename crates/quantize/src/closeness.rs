@@ -63,11 +63,14 @@ impl<'a> Closeness<'a> {
         if are_shares {
             own.fill(first_above_zero([width(all()), largest(all()), usual]));
         }
-        for axis in if are_shares { Vec::new() } else { unit_axes(shape, count) } {
+        let axes = if are_shares { Vec::new() } else { unit_axes(shape, count) };
+        // Along a side of a matrix, too: a feature that is the same for all tokens differs by rounding alone.
+        let floor = if axes.len() > 1 { usual * ROUNDING } else { 0.0 };
+        for axis in axes {
             let ends = axis.ends(samples.iter().map(|(number, _)| &scores[*number]));
             for (index, own) in own.iter_mut().enumerate() {
                 let [low, high] = ends[axis.place(index)];
-                *own = own.min(first_above_zero([high - low, high.max(-low), usual]));
+                *own = own.min(first_above_zero([high - low, high.max(-low), usual]).max(floor));
             }
         }
         Self {
@@ -434,6 +437,21 @@ mod tests {
             [axes(&[5]), axes(&[1, 5, 1]), axes(&[])],
             [vec![axis(5, 1)], vec![axis(5, 1)], vec![axis(1, 1)]]
         );
+    }
+
+    #[test]
+    fn a_column_that_is_constant_but_for_rounding_needs_no_precision_of_its_own() {
+        let scores = vec![vec![1.0_f32, 3e-12, 2.0, 1e-12, 4.0, 2e-12]];
+        let aim = Aim { precision: Precision::Error(0.1), told: Told::Values, ..Aim::default() };
+        let sample = [0.0_f32];
+        let samples: Samples<'_> = vec![(0, &sample[..])];
+        let integers = vec![vec![100, 0, 200, 0, 400, 0]];
+        let measured = Closeness::new(&scores, &[3, 2], &samples, aim).measure(&samples, &integers, 0.01);
+        assert!(measured.reached.error < 1e-6, "{}", measured.reached.error);
+        // One whose numbers are small, and still far apart, does.
+        let small = vec![vec![1.0_f32, 3e-3, 2.0, 1e-3, 4.0, 2e-3]];
+        let measured = Closeness::new(&small, &[3, 2], &samples, aim).measure(&samples, &integers, 0.01);
+        assert!(measured.reached.error > 0.9);
     }
 
     #[test]

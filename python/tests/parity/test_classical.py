@@ -221,7 +221,7 @@ def test_owners_are_told_where_probabilities_beside_the_samples_are_not_precise(
     rows, kinds = wines()
     model = to_onnx(QuadraticDiscriminantAnalysis(reg_param=0.01).fit(rows, kinds), rows[:1], options={"zipmap": False})
     with pytest.warns(lanner.PrecisionWarning, match="probabilities may be off by more"):
-        compiled = lanner.compile(model, rows, output="probability", mode="cheetah")
+        compiled = lanner.compile(model, rows, output="probability", mode="falcon")
     assert compiled.report()["calibration"]["inputs_given_up"] > 32
     assert any("unlike the samples" in note for note in compiled.notes)
 
