@@ -9,7 +9,7 @@ use lanner_primitives::{Bits, Ring, Share};
 use lanner_ring::{Modulus, RnsBasis};
 use lanner_step::{ModelParts, ProtocolError, Result};
 use lanner_yao::labels_to_ring::LabelsToRing;
-use lanner_yao::{Layer as Circuits, Revealed};
+use lanner_yao::{Layer as Circuits, Learnt, Revealed};
 use zeroize::Zeroizing;
 
 use crate::form::{Form, Source, SourcesOf};
@@ -183,12 +183,7 @@ impl Scheme {
                 Some(activation) => {
                     Behind::Activation(Circuits::new(activation.function, &activation.windows, ring, ring)?)
                 }
-                None => match network.told {
-                    Told::Scores => Behind::Scores,
-                    Told::Label => Behind::Revealed(Revealed::label(sum.len(), ring)?),
-                    Told::TopK(k) => Behind::Revealed(Revealed::top_k(sum.len(), k, ring)?),
-                    Told::Positive => Behind::Revealed(Revealed::positive(sum.len(), ring)?),
-                },
+                None => revealed(network.told, sum.len(), ring)?.map_or(Behind::Scores, Behind::Revealed),
             };
             stages.push(Stage { layers: first..layers.len(), sum, behind });
             first = layers.len();
@@ -295,6 +290,23 @@ impl Scheme {
     pub(crate) fn share(&self, mut elements: Zeroizing<Vec<u64>>) -> Result<Share> {
         Ok(Share::new(self.ring, std::mem::take(&mut elements))?)
     }
+}
+
+/// The circuits on the last sums, whose outputs the client learns.
+fn revealed(told: Told, scores: usize, ring: Ring) -> Result<Option<Revealed>> {
+    let revealed = match told {
+        Told::Scores => return Ok(None),
+        Told::Label => Revealed::label(scores, ring),
+        Told::TopK(k) => Revealed::top_k(scores, k, ring),
+        Told::Positive => Revealed::positive(scores, ring),
+        Told::Probability(probability) => probability.circuit(scores, ring.into()),
+        Told::LabelAt(places) => {
+            let classes = scores.checked_div(places).unwrap_or(0);
+            ProtocolError::check_length("scores of all places", classes * places, scores)?;
+            Revealed::label(classes, ring)?.at(places)
+        }
+    };
+    revealed.map(Some)
 }
 
 /// How likely an honest client fails at most: by noise that a mask makes carry, of so many coefficients, or by roundings of so many outputs and the checks.

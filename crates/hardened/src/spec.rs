@@ -2,6 +2,7 @@
 
 use lanner_bfv::ParameterSet;
 use lanner_step::{Convolution, Function, ProtocolError, Result, Windows};
+use lanner_yao::softmax::Probability;
 use serde::{Deserialize, Serialize};
 
 /// A network as both parties know it, modulo one prime: layers, and sums of what they and activations make.
@@ -283,4 +284,8 @@ pub enum Told {
     TopK(usize),
     /// Those above zero.
     Positive,
+    /// The index of the largest one, and its softmax probability.
+    Probability(Probability),
+    /// The index of the largest one at each of so many places, all of which have as many scores.
+    LabelAt(usize),
 }

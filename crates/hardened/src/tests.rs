@@ -9,10 +9,12 @@ use lanner_bfv::{CoefficientEncoder, ParameterSet, Parameters};
 use lanner_primitives::{Bits, Block, Prg, Ring, Share};
 use lanner_ring::Modulus;
 use lanner_step::{
-    Convolution, EvaluationSession, Function, GarblingSession, Outcome, ProtocolError, Result, Windows, kind,
+    Convolution, EvaluationSession, Function, GarblingSession, Likely, Outcome, ProtocolError, Result,
+    Windows, kind,
 };
 use lanner_testkit::{Domain, Domains, Party, Transcript};
 use lanner_wire::{DecodeError, Kind, Reader, Writer};
+use lanner_yao::softmax::{Probability, likeliest};
 use rand_core::{Rng, SeedableRng};
 use zeroize::Zeroizing;
 
@@ -470,6 +472,45 @@ fn the_whole_check_passes_an_honest_client_that_is_told_a_label() {
     assert!(own.clone().all(|kind| said.contains(&kind)), "{:?}", own.filter(|kind| !said.contains(kind)));
 }
 
+/// The largest of three scores and its probability, each unit of which stands for so much, and labels at two places.
+#[test]
+fn probabilities_and_labels_at_places_are_those_of_the_reference() {
+    let (input, probability) = ([7, 3, -2, 20, 11, -8], Probability { digits: 4, scale: 0.002 });
+    let model = Model::dense(Told::Probability(probability));
+    let scores = model.reference(&input);
+    let told = run(&model, with_masks(&model, 4), &input, Cheat::Nothing, 21);
+    told.server.unwrap();
+    let bits = Ring::Prime(P).bits();
+    let Likely { label, parts, digits } =
+        likeliest(&scores, probability.digits, probability.scale, bits).unwrap();
+    assert!(parts > 3_400 && parts < 10_000, "{parts}");
+    assert_eq!(told.client.unwrap(), Outcome::Probability(Likely { label, parts, digits }));
+
+    let places = [layer(Vec::new(), [6, 5], Some(relu(4))), layer(Vec::new(), [5, 6], None)];
+    let model = Model::of(places.to_vec(), Told::LabelAt(2));
+    let scores = model.reference(&input);
+    let largest = |scores: &[i64]| (0..scores.len()).rev().max_by_key(|i| scores[*i]).unwrap();
+    let told = run(&model, with_masks(&model, 4), &input, Cheat::Nothing, 22);
+    told.server.unwrap();
+    assert_eq!(told.client.unwrap(), Outcome::LabelMap(scores.chunks(3).map(largest).collect()));
+    for places in [0, 4, usize::MAX] {
+        assert!(Scheme::new(&Network { told: Told::LabelAt(places), ..model.network.clone() }).is_err());
+    }
+}
+
+#[test]
+fn cheats_against_probabilities_and_labels_at_places_are_caught() {
+    let cheats = [
+        half(1, 3, 33, 99),
+        Cheat::Output { layer: 1, element: 2, plus: P - (1 << 18) },
+        Cheat::Committed { stage: 1, bit: 59 },
+        Cheat::Label { stage: 0, bit: 3 },
+        Cheat::Hash,
+    ];
+    all_caught(&Model::dense(Told::Probability(Probability { digits: 3, scale: 0.002 })), &cheats, 23);
+    all_caught(&Model::dense(Told::LabelAt(1)), &cheats[1..3], 28);
+}
+
 /// Predictions of one session, none of which a check may end: `LANNER_HONEST_RUNS` says how many, with few masks and a small network.
 #[test]
 #[ignore = "takes minutes for a thousand predictions"]
@@ -711,6 +752,7 @@ fn says_late(model: &Model, sent: &[(Kind, Vec<u8>)]) -> bool {
 fn what_joins_the_checks_is_told_when_nothing_is_left_to_choose() {
     let models = [
         (Model::dense(Told::Label), 90),
+        (Model::dense(Told::Probability(Probability { digits: 2, scale: 0.01 })), 93),
         (Model::dense(Told::Scores), 91),
         (Model::residual(Told::Label), 92),
     ];

@@ -8,7 +8,7 @@ use lanner_network::{Accumulator, FixedExecutor, Network, NetworkManifest, Polic
 use lanner_primitives::Prg;
 use lanner_quantize::{Calibration, outline};
 use lanner_session::handshake::MANIFEST_LIMIT;
-use lanner_transfers::softmax::likeliest;
+use lanner_yao::softmax::likeliest;
 use serde::{Deserialize, Serialize};
 
 use crate::auto::{Done, Job};

@@ -10,8 +10,8 @@ use lanner_coefficient::cheetah;
 use lanner_network::{Field, FixedOp, Outline, Policy, PublicNetwork};
 use lanner_packed::gazelle;
 use lanner_step::{Convolution, MAX_DIGITS, Memory, Work};
-use lanner_transfers::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
 use lanner_transfers::{RingSelect, RingSparse};
+use lanner_yao::softmax::MAX_CLASSES as MAX_SOFTMAX_CLASSES;
 
 use crate::lower::{convolution, layer_shape, windows};
 use crate::{Choices, Mode, PlanError, Rings, Samples};
@@ -83,11 +83,6 @@ pub fn check_outline(
     mode: Mode,
     limits: &Limits,
 ) -> Result<(), PlanError> {
-    if mode.design().checks_clients()
-        && matches!(policy, Policy::Probability { .. } | Policy::LabelMap { .. })
-    {
-        return Err(has_no_checked_circuit(policy));
-    }
     let has_slots = mode.design().has_slots();
     // Over powers of two maxima are found by transfers or lookups.
     let has_circuits = mode.design().rings != Rings::PowersOfTwo;
@@ -200,12 +195,6 @@ impl Totals {
             limits.memory,
         )
     }
-}
-
-/// A policy that a mode that checks its clients has no circuit for.
-pub(crate) fn has_no_checked_circuit(policy: Policy) -> PlanError {
-    let fix = "choose label, top-k or logits, or a mode that does not check its clients".to_owned();
-    PlanError::Policy { policy: policy.name(), reason: "mode hardened cannot compute it".to_owned(), fix }
 }
 
 /// Checks that a policy fits the number of scores.

@@ -197,7 +197,7 @@ impl Plan {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use lanner_local::reshare::Reshare;
-    use lanner_transfers::softmax::Probability;
+    use lanner_yao::softmax::Probability;
     use lanner_yao::{AboveZero, Best, Largest, Scores};
 
     use super::*;

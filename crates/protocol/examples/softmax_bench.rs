@@ -13,7 +13,7 @@ use lanner_step::{
     Cost, CotSupply, EvaluationSession, GarblingSession, Likely, Outcome, Party, Transfers, transfer_sets,
 };
 use lanner_transfers::Layer;
-use lanner_transfers::softmax::{self, Precision, likeliest};
+use lanner_yao::softmax::{self, Precision, likeliest};
 use lanner_yao::{ClientRevealed, ServerRevealed};
 use queue::{Failure, Queue, both, median};
 

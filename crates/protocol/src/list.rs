@@ -7,7 +7,7 @@ use lanner_packed::{falcon, gazelle, square};
 use lanner_spectral as spectral;
 use lanner_step::{Samples, Spec};
 use lanner_tabula as tabula;
-use lanner_transfers::{self as transfers, softmax};
+use lanner_transfers as transfers;
 use lanner_yao as yao;
 use serde::{Deserialize, Serialize};
 
@@ -182,11 +182,11 @@ protocols! {
         /// The best classes in order, which the client learns.
         YaoTopK(yao::Scores<yao::Best>) "yao.top_k",
         /// The label and its probability, which the client learns.
-        Softmax(yao::Scores<softmax::Probability>) "falcon.softmax",
+        Softmax(yao::Scores<yao::softmax::Probability>) "falcon.softmax",
     }
     "of many classes the largest and its probability send less by oblivious transfers" => {
         /// The label and its probability, by oblivious transfer.
-        RingSoftmax(softmax::RingSoftmax) "ot.softmax",
+        RingSoftmax(transfers::RingSoftmax) "ot.softmax",
     }
     "the server computes on ciphertexts alone, so that there is one round" => {
         /// The client encrypts the input of a network that the server computes on ciphertexts.

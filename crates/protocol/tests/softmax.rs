@@ -3,8 +3,8 @@
 use lanner_primitives::{Prg, Ring, Share};
 use lanner_step::{Cost, EvaluationSession, GarblingSession, Likely, Outcome, ProtocolError, garbling_cost};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
-use lanner_transfers::softmax::{Precision, likeliest, softmax};
 use lanner_wire::{ChannelError, Kind};
+use lanner_yao::softmax::{Precision, likeliest, softmax};
 use lanner_yao::{ClientRevealed, Revealed, ServerRevealed};
 
 use crate::common::{Party, edge_share, ideal, rng, run, signed, split};

@@ -17,8 +17,8 @@ use lanner_session::executor::{
 };
 use lanner_session::requests::{Request, Responder};
 use lanner_tabula as tabula;
-use lanner_transfers::softmax::likeliest;
 use lanner_transfers::{DropGuard, Rounding};
+use lanner_yao::softmax::likeliest;
 
 /// Every mode over such rings whose outputs are exact, but for `auto`, which is a mixture of them.
 pub(crate) fn over(rings: Rings) -> Vec<Mode> {

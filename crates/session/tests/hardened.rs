@@ -7,6 +7,7 @@ use lanner_plan::{
 use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::ServedModel;
 use lanner_step::Outcome;
+use lanner_yao::softmax::likeliest;
 
 use crate::common::{network, session};
 
@@ -39,7 +40,8 @@ fn planned(network: &Network, policy: Policy) -> Plan {
 fn a_network_has_the_reference_s_result_for_what_is_predicted() {
     let (network, samples) = digits();
     let executor = FixedExecutor::new(&network).unwrap();
-    for (policy, sample) in [Policy::Label, Policy::Logits, Policy::TopK { k: 2 }].into_iter().zip(&samples) {
+    let policies = [Policy::Label, Policy::Logits, Policy::TopK { k: 2 }, Policy::Probability { digits: 3 }];
+    for (policy, sample) in policies.into_iter().zip(&samples) {
         let plan = planned(&network, policy);
         assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
         let input = network.public().input().quantize(sample).unwrap();
@@ -51,6 +53,11 @@ fn a_network_has_the_reference_s_result_for_what_is_predicted() {
         let expected = match policy {
             Policy::Label => Outcome::Label(best[0]),
             Policy::Logits => Outcome::Logits(truth.output),
+            Policy::Probability { digits } => {
+                let scale = network.output_scale();
+                let bits = network.public().nodes().last().unwrap().accumulator.bits();
+                Outcome::Probability(likeliest(&truth.output, digits, scale, bits).unwrap())
+            }
             _ => Outcome::TopK(best[..2].to_vec()),
         };
         assert_eq!(outcome, expected);
@@ -82,7 +89,6 @@ fn what_the_mode_does_not_take_is_refused() {
     };
     let two = Samples::try_from(2).unwrap();
     assert!(matches!(refused(Policy::Label, two), PlanError::Samples { .. }));
-    assert!(matches!(refused(Policy::Probability { digits: 2 }, Samples::ONE), PlanError::Policy { .. }));
 
     // Products of values.
     let (json, shapes, input, node) = SQUARES;

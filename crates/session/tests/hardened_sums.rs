@@ -1,10 +1,12 @@
 //! Networks with sums whose client is checked as a whole: every output integer as computed in the clear, and what is predicted is what is sent.
 
+use lanner_hardened::Item;
 use lanner_network::{FixedExecutor, Network, Policy};
 use lanner_plan::{Mode, Plan, PlanError, check_sums, plan};
+use lanner_protocol::Protocol;
 use lanner_quantize::QuantizationOptions;
 use lanner_session::executor::ServedModel;
-use lanner_step::Outcome;
+use lanner_step::{Function, Outcome};
 
 use crate::common::{Digested, network, session};
 use crate::hardened::options;
@@ -107,6 +109,21 @@ const MOVED: Example = (
     32,
 );
 
+/// Layers that read a layer, a sum of layers, and window sums of it, with nothing between; the sum is added behind as well.
+const OPEN: Example = (
+    r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,4,4]}],"nodes":[
+    {"name":"conv0","op":{"Conv":{"weight":"w0","bias":"b0","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"conv1","op":{"Conv":{"weight":"w1","bias":null,"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["conv0"]},
+    {"name":"sum1","op":"Add","inputs":["conv0","conv1"]},
+    {"name":"conv2","op":{"Conv":{"weight":"w2","bias":null,"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["sum1"]},
+    {"name":"sum2","op":"Add","inputs":["conv2","sum1"]},
+    {"name":"mean","op":{"AveragePool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0],"count_include_pad":false}},"inputs":["sum2"]},
+    {"name":"flat","op":"Flatten","inputs":["mean"]},
+    {"name":"fc","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["flat"]}],"output":"fc"}"#,
+    &[("w0", &[2, 1, 3, 3]), ("b0", &[2]), ("w1", &[2, 2, 3, 3]), ("w2", &[2, 2, 3, 3]), ("w3", &[8, 3])],
+    16,
+);
+
 /// It ends with an activation, of which each class is told.
 const ENDING: Example = (
     r#"{"format_version":2,"inputs":[{"name":"x","shape":[8]}],"nodes":[
@@ -123,15 +140,19 @@ fn example((json, shapes, input): Example) -> (Network, Vec<Vec<f32>>) {
 }
 
 /// Plans a network, runs a prediction, and compares its result with the reference, and what was sent with what is predicted.
-fn checked(example_of: Example, policy: Policy) -> Plan {
-    let (network, samples) = example(example_of);
+fn checked(of: Example, policy: Policy) -> Plan {
+    let (network, samples) = example(of);
+    checked_network(&network, &samples, policy)
+}
+
+fn checked_network(network: &Network, samples: &[Vec<f32>], policy: Policy) -> Plan {
     let plan = plan(network.public(), policy, Mode::Hardened).unwrap();
-    check_sums(&network, &plan).unwrap();
+    check_sums(network, &plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
     let input = network.public().input().quantize(&samples[1]).unwrap();
-    let truth = FixedExecutor::new(&network).unwrap().run(&input).unwrap();
+    let truth = FixedExecutor::new(network).unwrap().run(&input).unwrap();
     assert_eq!(truth.overflow_count(), 0);
-    let (_, outcome, costs) = session(&network, &plan, &input, |channel| channel);
+    let (_, outcome, costs) = session(network, &plan, &input, |channel| channel);
     let largest = (0..truth.output.len()).rev().max_by_key(|class| truth.output[*class]).unwrap();
     let expected =
         if policy == Policy::Label { Outcome::Label(largest) } else { Outcome::Logits(truth.output) };
@@ -170,6 +191,27 @@ fn sums_with_the_input_and_of_activations_have_the_reference_s_label() {
 #[test]
 fn pooled_joined_and_turned_values_have_the_reference_s_scores() {
     checked(MOVED, Policy::Logits);
+}
+
+#[test]
+fn layers_that_read_layers_have_the_reference_s_scores() {
+    let (json, shapes, input) = OPEN;
+    let options = QuantizationOptions {
+        rescales: false,
+        saturates: false,
+        squares_of_sums: false,
+        activation_bits: 4,
+        min_weight_bits: 2,
+        max_weight_bits: 4,
+        ..options()
+    };
+    let (network, samples) = network(json, shapes, input, &options);
+    let plan = checked_network(&network, &samples, Policy::Logits);
+    let Some(Protocol::Hardened(whole)) = plan.steps().map(|step| &step.protocol).next() else {
+        panic!("{plan:?}")
+    };
+    let circuits = whole.network.layers.iter().filter_map(Item::activation);
+    assert!(circuits.filter(|circuits| circuits.function == Function::IDENTITY).count() >= 3);
 }
 
 #[test]

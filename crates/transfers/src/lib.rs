@@ -63,7 +63,7 @@ mod role;
 mod run;
 mod scale;
 mod select;
-pub mod softmax;
+mod softmax;
 mod source;
 mod sparse;
 mod step;
@@ -90,6 +90,7 @@ pub use material::Material;
 pub use polynomials::{Factors, Polynomials};
 pub use preparation::Request;
 pub use select::RingSelect;
+pub use softmax::RingSoftmax;
 pub use sparse::RingSparse;
 pub use step::{DropGuard, RingActivation, RingFunction, RingMatrixProduct, RingProduct, RingSquare};
 

@@ -41,6 +41,7 @@ mod parts;
 mod revealed;
 mod scores;
 mod server;
+pub mod softmax;
 mod step;
 
 pub use client::{ClientLayer, ClientMaterial};

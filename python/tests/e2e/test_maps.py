@@ -19,7 +19,7 @@ import lanner as library
 from helpers.models import make_model, random_weights, save_model
 from helpers.processes import HUNG, lanner
 from lanner.agreement import agrees
-from lanner.errors import MisuseError, ModelError, UnsupportedOpError
+from lanner.errors import MisuseError, UnsupportedOpError
 from lanner.gateway.outputs import outputs_of, response
 from lanner.gateway.requests import InferenceRequest
 from lanner.gateway.sessions import Answer
@@ -198,9 +198,12 @@ def test_labels_of_signs_have_no_shape_of_places() -> None:
     assert (model.manifest.output, prediction.shape) == ("labels", None)
 
 
-def test_a_mode_that_tells_no_label_of_places_says_so() -> None:
-    with pytest.raises(ModelError, match="label-map"):
-        library.compile(segmentation(), pictures(), mode="hardened", output="label", allow_imprecise=True)
+def test_clients_that_may_cheat_are_told_the_labels_of_places() -> None:
+    model = library.compile(segmentation(), pictures(), mode="hardened", output="label", precision="2%")
+    x = pictures(1, seed=9)
+    prediction = library.run(model, x)
+    assert (model.manifest.output, prediction.shape) == ("label-map", [SIDE, SIDE])
+    assert (np.array(prediction.labels).reshape(1, SIDE, SIDE) == labels_of(segmentation(), x)).mean() > 0.9
 
 
 def test_a_label_that_no_policy_tells_is_a_value_of_the_network() -> None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +59,17 @@ def test_two_processes_compute_a_residual_network(tmp_path: Path, samples_file: 
     assert model.report()["unproved"] == []
 
 
+def test_a_probability_is_the_reference_s() -> None:
+    options: dict[str, Any] = {"mode": "hardened", "input_range": (0.0, 1.0), "precision": "1%"}
+    model = lanner.compile(tiny_classifier(), tiny_samples(), output="probability", digits=3, **options)
+    sample = tiny_samples()[:1]
+    prediction = lanner.run(model, sample)
+    (scores,) = model.predict_integers(sample)[0] / model.logits_scale
+    likely = np.exp(scores - scores.max())
+    assert prediction.label == scores.argmax()
+    assert prediction.probability == pytest.approx(1 / likely.sum(), abs=1e-3)
+
+
 def test_the_report_says_who_learns_what(compiled: Path) -> None:
     report = lanner.load(compiled).report()
     leakage = report["leakage"]
@@ -101,7 +113,6 @@ def test_clients_show_certificates_and_one_that_cheated_is_not_served(
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"output": "probability"}, "mode hardened cannot compute"),
         ({"batch": 2}, "one by one"),
         ({"output": "logits", "reveal_saturation": True}, "no more than the result"),
     ],

@@ -7,12 +7,15 @@ use lanner_hardened::{self as hardened, Map, Sum, Term, Told, Whole};
 use lanner_network::{Evidence, FixedNode, FixedOp, LinearWeights, Network, Policy, PublicNetwork};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
+use lanner_step::{Function, Windows};
+use lanner_yao::softmax::Probability;
 
+use super::result::scale_of_scores;
 use super::saturation::UpperBound;
 use super::{OUTPUT, convolution, only_users, ring, unsupported, unsupported_input, windows};
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
-use crate::limits::{Limits, Totals, check_memory, has_no_checked_circuit};
+use crate::limits::{Limits, Totals, check_memory};
 use crate::{BuiltPlan, Choices, Item, Mode, Plan, PlanError, Step};
 
 /// The set of all ciphertexts: masks of 128 checks have room there.
@@ -38,8 +41,9 @@ pub(super) fn plan(
         Policy::Labels => Told::Positive,
         Policy::TopK { k } => Told::TopK(k as usize),
         Policy::Logits | Policy::Value => Told::Scores,
-        Policy::Probability { .. } | Policy::LabelMap { .. } => {
-            return Err(has_no_checked_circuit(policy));
+        Policy::LabelMap { places } => Told::LabelAt(places as usize),
+        Policy::Probability { digits } => {
+            Told::Probability(Probability { digits, scale: scale_of_scores(network, policy)? })
         }
     };
     let input = network.input();
@@ -152,14 +156,7 @@ impl Planner<'_> {
                 return Err(unsupported(node, reason));
             }
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
-                let reads = self.form(node, input)?.clone();
-                let is_open = |term: &Term| {
-                    term.of.checked_sub(1).is_some_and(|item| self.items[item].activation().is_none())
-                };
-                if reads.iter().any(is_open) {
-                    let reason = "mode hardened needs an activation or a rescale between layers".to_owned();
-                    return Err(unsupported(node, reason));
-                }
+                let reads = self.committed(node, input)?;
                 let shape = convolution(node, shape)?;
                 let node = node.name.clone();
                 let layer = hardened::Layer { node, summed: None, reads, shape, activation: None };
@@ -184,15 +181,35 @@ impl Planner<'_> {
             let reason = format!("mode hardened cannot compute {}", node.op.name());
             return Err(unsupported(node, reason));
         };
-        let read = value.checked_sub(1).map_or(&network.input().name, |node| &network.nodes()[node].name);
         let sum = Sum {
-            node: read.clone(),
+            node: self.name(value),
             terms: self.form(node, value)?.clone(),
             activation: Some(hardened::Activation { function, windows }),
         };
         let made = self.push(hardened::Item::Sum(sum));
         self.forms[last + 1] = Some(made);
         Ok(nodes)
+    }
+
+    /// What a layer reads: elements that clients commit, so circuits that compute nothing stand behind layers whose outputs are read as they are.
+    fn committed(&mut self, reader: &FixedNode, value: usize) -> Result<Form, PlanError> {
+        let form = self.form(reader, value)?.clone();
+        let is_open =
+            |term: &Term| term.of.checked_sub(1).is_some_and(|item| self.items[item].activation().is_none());
+        if !form.iter().any(is_open) {
+            return Ok(form);
+        }
+        let windows = Windows::each(self.network.shape(value).iter().product());
+        let activation = Some(hardened::Activation { function: Function::IDENTITY, windows });
+        let sum = Sum { node: self.name(value), terms: form, activation };
+        let form = self.push(hardened::Item::Sum(sum));
+        self.forms[value] = Some(form.clone());
+        Ok(form)
+    }
+
+    fn name(&self, value: usize) -> String {
+        let made = value.checked_sub(1).map(|node| &self.network.nodes()[node].name);
+        made.unwrap_or(&self.network.input().name).clone()
     }
 
     fn push(&mut self, item: hardened::Item) -> Form {
@@ -380,7 +397,7 @@ pub fn check_sums(network: &Network, plan: &Plan) -> Result<(), PlanError> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use lanner_network::Accumulator;
-    use lanner_step::{Convolution, Function, Windows};
+    use lanner_step::Convolution;
 
     use super::*;
 

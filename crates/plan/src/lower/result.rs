@@ -1,13 +1,13 @@
 //! How the client learns the result.
 
 use lanner_local::reshare::{Reading, Reveal};
-use lanner_network::Policy;
+use lanner_network::{Policy, PublicNetwork};
 use lanner_primitives::Ring;
 use lanner_protocol::Protocol;
 use lanner_step::{Built, CotSupply, ProtocolError, Spec, StepCost, transfer_sets};
-use lanner_transfers::DropGuard;
-use lanner_transfers::softmax::{Probability, RingSoftmax};
+use lanner_transfers::{DropGuard, RingSoftmax};
 use lanner_yao as yao;
+use lanner_yao::softmax::Probability;
 
 use super::{OUTPUT, Planner, layer, ring, widened};
 use crate::mode::Between;
@@ -41,12 +41,7 @@ impl Planner<'_> {
             }
             Policy::TopK { k } => yao::Scores::new(values, yao::Best { k: k as usize }, from, guard).into(),
             Policy::Probability { digits } => {
-                let missing = || PlanError::Policy {
-                    policy: policy.name(),
-                    reason: "the model file has no scale for its scores".to_owned(),
-                    fix: "compile the model again".to_owned(),
-                };
-                let scale = self.network.output_scale().ok_or_else(missing)?;
+                let scale = scale_of_scores(self.network, policy)?;
                 let circuit = yao::Scores::new(values, Probability { digits, scale }, from, guard);
                 if let Some(transfers) = self.softmax_by_transfers(last, &circuit)? {
                     let scores = self.without_guard(scores, last)?;
@@ -97,6 +92,15 @@ impl Planner<'_> {
         let (values, bits) = (node.len(), node.accumulator.bits());
         self.push(&node.name, vec![scores], DropGuard { values, bits, guard })
     }
+}
+
+/// What one unit of a network's scores stands for.
+pub(super) fn scale_of_scores(network: &PublicNetwork, policy: Policy) -> Result<f64, PlanError> {
+    network.output_scale().ok_or_else(|| PlanError::Policy {
+        policy: policy.name(),
+        reason: "the model file has no scale for its scores".to_owned(),
+        fix: "compile the model again".to_owned(),
+    })
 }
 
 /// Whether a plan has transfers for the result's guard and for layers of few entries alone, which ciphertexts would do, too.

@@ -3,7 +3,7 @@
 use lanner_primitives::Ring;
 use lanner_step::{Likely, Party};
 use lanner_transfers::Layer;
-use lanner_transfers::softmax::{Precision, likeliest};
+use lanner_yao::softmax::{Precision, likeliest};
 
 use crate::common::{rng, signed};
 use crate::ot_nonlinear::{Case, outputs};

@@ -4,7 +4,7 @@ use lanner_local::reshare;
 use lanner_primitives::{Ring, Share};
 use lanner_step::{EvaluationSession, Function, GarblingSession, Windows};
 use lanner_testkit::{Domain, Domains, Transcript};
-use lanner_transfers::softmax;
+use lanner_yao::softmax;
 use lanner_yao::{ClientLayer, ClientRevealed, Layer, Revealed, ServerLayer, ServerRevealed};
 
 use crate::common::{Party as End, rng, run};

@@ -2,9 +2,29 @@
 
 use lanner_gc::library::{self, Sharing};
 use lanner_step::{Likely, ProtocolError, Result};
-use lanner_yao::{Reading, Revealed};
+use serde::{Deserialize, Serialize};
 
 use super::Precision;
+use crate::revealed::{Reading, Revealed};
+use crate::scores::Learnt;
+
+/// The index of the largest score, and its softmax probability to some decimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Probability {
+    /// Decimal digits.
+    pub digits: u32,
+    /// What one unit of a score stands for: finite and above zero.
+    pub scale: f64,
+}
+
+// A checked network's output scale is a number.
+impl Eq for Probability {}
+
+impl Learnt for Probability {
+    fn circuit(&self, classes: usize, from: Sharing) -> Result<Revealed> {
+        softmax(classes, self.digits, self.scale, from)
+    }
+}
 
 /// What a softmax of these scores, each unit of which stands for `scale`, gives over a ring of `bits` bits: the same in every run.
 ///

@@ -17,7 +17,7 @@
 //! One circuit adds the shares, finds the largest score, and has for each class the difference `d = min(floor(x_t / 2^s) - floor(x_k / 2^s), D)`. A
 //! public factor makes it `h 2^j + f`, in units of `2^-j` halvings. The term is `2^-h` of what polynomials give for f, whose coefficients are
 //! looked up by wires of which one is set, which takes no gate beyond these wires ([`lanner_gc::library::Exponential`]).
-//! The terms are added and the sum divides. [`RingSoftmax`] has the same integers by transfers.
+//! The terms are added and the sum divides. Oblivious transfers can make the same integers.
 //!
 //! Threat model: semi-honest. C learns the label and the digits, which are a function of the scores: of each wire it has one label. S learns
 //! nothing: it receives bits masked by uniform ones.
@@ -32,8 +32,6 @@
 mod function;
 mod mantissa;
 mod precision;
-mod step;
 
-pub use function::{likeliest, softmax};
+pub use function::{Probability, likeliest, softmax};
 pub use precision::{MAX_CLASSES, Precision};
-pub use step::{Probability, RingSoftmax};

@@ -1,25 +1,14 @@
 //! The label and its probability as a step of a plan.
 
-use lanner_gc::library::Sharing;
 use lanner_primitives::Ring;
-use lanner_step::{Built, Known, ProtocolError, Result, Sets, Spec, ValueType, softmax_ring};
-use lanner_yao::{Learnt, Revealed};
+use lanner_step::{Built, Known, Result, Sets, Spec, ValueType, softmax_ring};
+use lanner_yao::softmax::Precision;
 use serde::{Deserialize, Serialize};
 
-use super::{Precision, softmax};
 use crate::Layer;
 
-/// A label and its probability to some decimal digits, of scores by a garbled circuit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Probability {
-    /// Decimal digits.
-    pub digits: u32,
-    /// What one unit of a score stands for: finite and above zero.
-    pub scale: f64,
-}
-
 /// The label and its probability to some decimal digits by transfers, as two shared values of [`Self::to`] that are for the client to learn: the
-/// same as [`Probability`] gives.
+/// same as [`lanner_yao::softmax::Probability`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RingSoftmax {
     /// Number of scores.
@@ -33,8 +22,6 @@ pub struct RingSoftmax {
 }
 
 // A checked network's output scale is a number.
-impl Eq for Probability {}
-
 impl Eq for RingSoftmax {}
 
 impl RingSoftmax {
@@ -50,12 +37,6 @@ impl RingSoftmax {
     /// As [`softmax_ring`].
     pub fn to(&self) -> Result<Ring> {
         softmax_ring(self.classes, self.digits)
-    }
-}
-
-impl Learnt for Probability {
-    fn circuit(&self, classes: usize, from: Sharing) -> Result<Revealed, ProtocolError> {
-        softmax(classes, self.digits, self.scale, from)
     }
 }
 
