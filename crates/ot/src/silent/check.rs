@@ -59,12 +59,16 @@ pub(super) fn digest(first: u64, message: &[Block], tags: &[Block], leaves: usiz
     Prg::from_seed(seed).fill_blocks(&mut keys);
     let mut products = Zeroizing::new(vec![Block::ZERO; tags.len() / leaves]);
     parallel::for_each(tags.chunks(leaves).zip(products.iter_mut()), |(tags, product)| {
-        let mut keyed = Zeroizing::new([Block::ZERO; PIECE]);
+        let mut keyed = Zeroizing::new([[Block::ZERO; AT_ONCE]; 2]);
         for (keys, tags) in keys.chunks(PIECE).zip(tags.chunks(PIECE)) {
-            let keyed = &mut keyed[..tags.len()];
-            keyed.iter_mut().zip(keys).zip(tags).for_each(|((keyed, key), tag)| *keyed = *key ^ *tag);
-            let (left, right) = keyed.split_at(keyed.len() / 2);
-            *product ^= field_dot(left, right);
+            let (left_keys, right_keys) = keys.split_at(keys.len() / 2);
+            let (left_tags, right_tags) = tags.split_at(tags.len() / 2);
+            let left = left_keys.chunks(AT_ONCE).zip(left_tags.chunks(AT_ONCE));
+            let right = right_keys.chunks(AT_ONCE).zip(right_tags.chunks(AT_ONCE));
+            for (left, right) in left.zip(right) {
+                let [first, second] = &mut *keyed;
+                *product ^= field_dot(sum(left, first), sum(right, second));
+            }
         }
     });
     let mut digest = Sha256::new_with_prefix(b"lanner OT silent tags");
@@ -73,8 +77,18 @@ pub(super) fn digest(first: u64, message: &[Block], tags: &[Block], leaves: usiz
     digest.finalize().into()
 }
 
-/// Tags that are multiplied together: enough to be worth the reduction, few enough to stay near.
+/// The sums of keys and tags.
+fn sum<'s>((keys, tags): (&[Block], &[Block]), sums: &'s mut [Block]) -> &'s [Block] {
+    for ((sum, key), tag) in sums.iter_mut().zip(keys).zip(tags) {
+        *sum = *key ^ *tag;
+    }
+    &sums[..tags.len()]
+}
+
+/// Tags whose first half is multiplied by the second.
 const PIECE: usize = 256;
+/// Products at once: enough to be worth the reduction, few enough to stay near and be wiped fast.
+const AT_ONCE: usize = 32;
 
 #[cfg(test)]
 mod tests {

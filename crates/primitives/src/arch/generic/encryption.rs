@@ -83,9 +83,7 @@ impl<S: Rounds> Cipher for S {
             *state = self.xor(*state, keys[0]);
         }
         for key in &keys[1..10] {
-            for state in &mut state {
-                *state = self.round(*state, *key);
-            }
+            state = state.map(|state| self.round(state, *key));
         }
         for (state, added) in state.iter_mut().zip(added) {
             *state = self.last_round(*state, self.xor(keys[10], added));

@@ -1,5 +1,7 @@
 //! The local code: the places of the next columns are made while those of the last are read.
 
+use std::hint::black_box;
+
 use super::numbers::Numbers;
 use crate::Block;
 use crate::arch::registers::Cipher;
@@ -66,8 +68,10 @@ impl<S: Cipher> Names<S> {
     fn next<const REGISTERS: usize>(&mut self, set: S, places: &mut Places) {
         let none = [set.spread(Block::ZERO); REGISTERS];
         let words = set.encrypt(&self.keys, self.next.take(set), none);
-        for (words, places) in words.iter().zip(places.0.chunks_exact_mut(S::LANES)) {
-            set.store(places, set.byte_places(*words, self.count));
+        // Read here, so that the compiler sees its 32 bits and needs one product for each two words.
+        let count = black_box(self.count);
+        for (words, places) in words.into_iter().zip(places.0.chunks_exact_mut(S::LANES)) {
+            set.store(places, set.byte_places(words, count));
         }
     }
 }

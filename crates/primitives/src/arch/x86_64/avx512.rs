@@ -38,19 +38,20 @@ impl Registers for Avx512 {
 
     #[inline(always)]
     fn load(self, blocks: &[Block]) -> __m512i {
-        if blocks.len() >= Self::LANES {
-            unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) }
-        } else {
-            unsafe { _mm512_maskz_loadu_epi64(words_of(blocks), blocks.as_ptr().cast()) }
+        match blocks {
+            [_, _, _, _, ..] => unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) },
+            // Not masked: that would read 64 bytes, often of two lines of the cache.
+            [one] => unsafe { _mm512_zextsi128_si512(bytemuck::must_cast(*one)) },
+            _ => unsafe { _mm512_maskz_loadu_epi64(words_of(blocks), blocks.as_ptr().cast()) },
         }
     }
 
     #[inline(always)]
     fn store(self, blocks: &mut [Block], register: __m512i) {
-        if blocks.len() >= Self::LANES {
-            unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), register) }
-        } else {
-            unsafe { _mm512_mask_storeu_epi64(blocks.as_mut_ptr().cast(), words_of(blocks), register) }
+        match blocks {
+            [_, _, _, _, ..] => unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), register) },
+            [one] => *one = bytemuck::must_cast(unsafe { _mm512_castsi512_si128(register) }),
+            _ => unsafe { _mm512_mask_storeu_epi64(blocks.as_mut_ptr().cast(), words_of(blocks), register) },
         }
     }
 

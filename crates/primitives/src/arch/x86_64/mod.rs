@@ -15,7 +15,7 @@ pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("aes");
     let vaes = avx2 && is_x86_feature_detected!("vaes");
     let avx512 = is_x86_feature_detected!("avx512f");
-    let groups: [(bool, fn(Kernels) -> Kernels); 6] = [
+    let groups: [(bool, fn(Kernels) -> Kernels); 7] = [
         (is_x86_feature_detected!("pclmulqdq") && is_x86_feature_detected!("sse4.1"), |last| Kernels {
             instructions: Instructions { field_products: "pclmulqdq,sse4.1", ..last.instructions },
             field_dot: gf128::field_dot,
@@ -29,6 +29,16 @@ pub(super) fn available(mut tables: Vec<Kernels>) -> Vec<Kernels> {
         (avx2, one_block::fill),
         (vaes, two_blocks::fill),
         (vaes && avx512, four_blocks::fill),
+        (avx512 && is_x86_feature_detected!("vpclmulqdq") && is_x86_feature_detected!("pclmulqdq"), |last| {
+            Kernels {
+                instructions: Instructions {
+                    field_products: "avx512f,vpclmulqdq,pclmulqdq,sse4.1",
+                    ..last.instructions
+                },
+                field_dot: gf128::field_dot_wide,
+                ..last
+            }
+        }),
         (
             avx512
                 && is_x86_feature_detected!("avx512bw")
