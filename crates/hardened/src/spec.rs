@@ -157,10 +157,14 @@ impl Map {
         }
     }
 
-    /// Elements that it reads or makes.
+    /// Elements that it reads or makes, and lists of them, which take the place of as many as they have room for.
     fn elements(&self) -> u64 {
         match self {
-            Self::Summed(windows) => windows.work().window_elements,
+            Self::Summed(windows) => {
+                let each = (windows.area() as u64).saturating_add(LIST);
+                // Windows that cannot be counted are refused when they are laid out.
+                each.saturating_mul(windows.count().unwrap_or_default() as u64)
+            }
             Self::Moved { from, to, .. } => (*from as u64).saturating_add(*to as u64),
         }
     }
@@ -261,6 +265,9 @@ impl Network {
         self.layers.iter().enumerate().map(of_item).fold(0, u64::saturating_add)
     }
 }
+
+/// Elements for which a list of a window's has room at least, and its own size.
+const LIST: u64 = 8;
 
 /// A function of windows of a layer's outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -55,7 +55,7 @@ impl Spec for Whole {
             all.products = all.products.saturating_add(linear.products).saturating_add(masked);
             all.ciphertexts = all.ciphertexts.saturating_add(linear.ciphertexts);
             all.window_elements = all.window_elements.saturating_add(circuits.window_elements);
-            all.circuit_values = all.circuit_values.max(circuits.circuit_values);
+            all.circuit_values = all.circuit_values.saturating_add(circuits.circuit_values);
             all.taps = all.taps.saturating_add(circuits.taps);
         }
         all

@@ -265,7 +265,7 @@ fn check_memory_within(memory: &Memory, limits: &Limits, addressable: u64) -> Re
 }
 
 /// Checks a count whose limit is fixed.
-fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), PlanError> {
+pub(crate) fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), PlanError> {
     within_or(None, node, what, count, limit)
 }
 
@@ -366,6 +366,59 @@ mod tests {
         assert_eq!(refused(7 << 30, 7 << 30), Some((THREE_GIB, None)));
         assert_eq!(refused(1 << 30, 1 << 20), Some((1 << 20, Some(Field::MAX_MEMORY))));
         assert!(check_memory(&memory(7 << 30), &Limits::default()).is_ok());
+    }
+
+    /// A network whose client is checked is one step: all that it lays out is counted before.
+    #[test]
+    fn small_descriptions_of_huge_checked_networks_are_refused_before_they_are_laid_out() {
+        let node = |name: &str, op: &str, inputs: &str, shape: &str| {
+            format!(r#"{{"name":"{name}","op":{op},"inputs":[{inputs}],"shape":{shape},"modulus":1032193}}"#)
+        };
+        let refusal = |input: &str, nodes: &[String]| {
+            let network = network(input, &nodes.join(","));
+            plan(&network, Policy::Logits, Mode::Hardened).unwrap_err().to_string()
+        };
+        let all = |count: usize| (1..=count).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+
+        // Many circuits on many values each.
+        let pool = r#"{"MaxPool":{"kernel":[128,128],"strides":[1,1],"pads":[0,0,0,0]}}"#;
+        let mut nodes: Vec<_> =
+            (0..3).map(|number| node(&format!("pool{number}"), pool, "0", "[1,1,1]")).collect();
+        nodes.push(node("join", r#"{"Concat":{"axis":0}}"#, &all(3), "[3,1,1]"));
+        nodes.push(node("flat", r#""Reshape""#, "4", "[3]"));
+        nodes.push(node("fc", r#"{"Linear":{"outputs":2}}"#, "5", "[2]"));
+        let refused = refusal("[1,128,128]", &nodes);
+        assert!(refused.contains("values of circuits"), "{refused}");
+
+        // Windows of one element each, laid out for every value that reads them.
+        let pool = r#"{"SumPool":{"kernel":[1,1],"strides":[1,1],"pads":[0,0,0,0]}}"#;
+        let mut nodes: Vec<_> = (0..8)
+            .map(|number| node(&format!("pool{number}"), pool, &number.to_string(), "[1,1024,1024]"))
+            .collect();
+        let slice = r#"{"Slice":{"starts":[0,0,0],"steps":[1,1,1]}}"#;
+        nodes.extend((0..120).map(|number| node(&format!("slice{number}"), slice, "8", "[1,1,1]")));
+        let slices = (9..129).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+        nodes.push(node("join", r#"{"Concat":{"axis":0}}"#, &slices, "[120,1,1]"));
+        nodes.push(node("flat", r#""Reshape""#, "129", "[120]"));
+        nodes.push(node("fc", r#"{"Linear":{"outputs":2}}"#, "130", "[2]"));
+        let refused = refusal("[1,1024,1024]", &nodes);
+        assert!(refused.contains("seconds of computation"), "{refused}");
+
+        // Long sums that many values copy.
+        let slice = r#"{"Slice":{"starts":[0],"steps":[1]}}"#;
+        let mut nodes: Vec<_> =
+            (0..256).map(|number| node(&format!("slice{number}"), slice, "0", "[1]")).collect();
+        nodes.push(node("join", r#"{"Concat":{"axis":0}}"#, &all(256), "[256]"));
+        for number in 257..271 {
+            let name = format!("turn{number}{}", "n".repeat(1000));
+            nodes.push(node(&name, r#"{"Transpose":{"axes":[0]}}"#, &number.to_string(), "[256]"));
+        }
+        for number in 271..1271 {
+            nodes.push(node(&format!("same{number}"), r#""Reshape""#, &number.to_string(), "[256]"));
+        }
+        nodes.push(node("fc", r#"{"Linear":{"outputs":2}}"#, "1271", "[2]"));
+        let refused = refusal("[256]", &nodes);
+        assert!(refused.contains("bytes of sums"), "{refused}");
     }
 
     #[test]

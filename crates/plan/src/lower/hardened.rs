@@ -15,7 +15,7 @@ use super::saturation::UpperBound;
 use super::{OUTPUT, convolution, only_users, ring, unsupported, unsupported_input, windows};
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
-use crate::limits::{Limits, Totals, check_memory};
+use crate::limits::{Limits, Totals, check_memory, within};
 use crate::{BuiltPlan, Choices, Item, Mode, Plan, PlanError, Step};
 
 /// The set of all ciphertexts: masks of 128 checks have room there.
@@ -92,6 +92,8 @@ struct Planner<'n> {
     /// For each value of the network; a value inside a circuit has none.
     forms: Vec<Option<Form>>,
     only_users: Vec<Option<usize>>,
+    /// Bytes of all forms so far.
+    bytes: u64,
 }
 
 /// Items of a network.
@@ -100,7 +102,7 @@ fn items(network: &PublicNetwork, prime: u64) -> Result<Vec<hardened::Item>, Pla
     let mut forms = vec![None; nodes.len() + 1];
     forms[0] = Some(vec![Term::of(0)]);
     let only_users = only_users(network);
-    let mut planner = Planner { network, prime, items: Vec::new(), forms, only_users };
+    let mut planner = Planner { network, prime, items: Vec::new(), forms, only_users, bytes: 0 };
     let mut inside = HashSet::new();
     for index in 0..nodes.len() {
         if !inside.contains(&index) {
@@ -164,6 +166,7 @@ impl Planner<'_> {
             }
             _ => return self.circuits(index),
         };
+        self.hold(node, &form)?;
         self.forms[index + 1] = Some(form);
         Ok(Vec::new())
     }
@@ -194,6 +197,7 @@ impl Planner<'_> {
     /// What a layer reads: elements that clients commit, so circuits that compute nothing stand behind layers whose outputs are read as they are.
     fn committed(&mut self, reader: &FixedNode, value: usize) -> Result<Form, PlanError> {
         let form = self.form(reader, value)?.clone();
+        self.hold(reader, &form)?;
         let is_open =
             |term: &Term| term.of.checked_sub(1).is_some_and(|item| self.items[item].activation().is_none());
         if !form.iter().any(is_open) {
@@ -205,6 +209,17 @@ impl Planner<'_> {
         let form = self.push(hardened::Item::Sum(sum));
         self.forms[value] = Some(form.clone());
         Ok(form)
+    }
+
+    /// Counts a form: a description of some kilobytes must not become many copies of long ones.
+    fn hold(&mut self, node: &FixedNode, form: &Form) -> Result<(), PlanError> {
+        let of_map = |map: &Map| {
+            let name = if let Map::Moved { node, .. } = map { node.len() } else { 0 };
+            size_of::<Map>() + name
+        };
+        let of_term = |term: &Term| size_of::<Term>() + term.maps.iter().map(of_map).sum::<usize>();
+        self.bytes = self.bytes.saturating_add(form.iter().map(of_term).sum::<usize>() as u64);
+        within(&node.name, "bytes of sums that layers and circuits read", self.bytes, MOST_BYTES)
     }
 
     fn name(&self, value: usize) -> String {
@@ -339,11 +354,13 @@ fn as_in_front(mut layer: hardened::Layer, number: usize) -> hardened::Layer {
     layer
 }
 
-/// The largest factor of a term, less than half of every prime that the mode takes.
+/// The largest factor of a term, less than half of every prime that the compiler chooses for the mode.
 const MOST_FACTOR: u64 = (1 << 19) - 1;
 /// The most terms of a sum, and the most maps of one: sums of sums may double them.
 const MOST_TERMS: usize = 256;
 const MOST_MAPS: usize = 16;
+/// The most bytes of all values' sums.
+const MOST_BYTES: u64 = 1 << 28;
 
 /// Checks that weights are as small as checks take them, and that every sum of a network is proved to stay where circuits read it alike, whichever of two representatives a client commits.
 ///

@@ -19,7 +19,7 @@
 //! looked up by wires of which one is set, which takes no gate beyond these wires ([`lanner_gc::library::Exponential`]).
 //! The terms are added and the sum divides. Oblivious transfers can make the same integers.
 //!
-//! Threat model: semi-honest. C learns the label and the digits, which are a function of the scores: of each wire it has one label. S learns
+//! Threat model: semi-honest; in mode `hardened`, whose server sends the decoding behind its check, C may do anything. C learns the label and the digits, which are a function of the scores: of each wire it has one label. S learns
 //! nothing: it receives bits masked by uniform ones.
 //!
 //! Deviations from the paper: **exponentials are made inside the circuit**, where the paper has each party exponentiate its own share of an
