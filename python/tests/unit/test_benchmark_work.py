@@ -32,6 +32,21 @@ def test_values_of_relus_are_counted() -> None:
     assert rectified(NETWORK) == 6 * 4 * 4
 
 
+def test_a_part_that_repeats_counts_as_often_as_it_does() -> None:
+    step = [
+        {"op": {"Linear": {"outputs": 5}}, "inputs": [1], "shape": [5]},
+        {"op": "Relu", "inputs": [2], "shape": [5]},
+    ]
+    last = {"op": {"Linear": {"outputs": 3}}, "inputs": [9], "shape": [3]}
+    network = {
+        "input": {"shape": [7]},
+        "nodes": [{"op": {"Linear": {"outputs": 5}}, "inputs": [0], "shape": [5]}, *step, last],
+        "repeats": [{"first": 1, "times": 4, "advances": [[2], [2]]}],
+    }
+    assert multiply_accumulates(network) == 7 * 5 + 4 * 5 * 5 + 5 * 3
+    assert rectified(network) == 4 * 5
+
+
 @pytest.mark.parametrize("mode", ["cheetah", "tabula"])
 def test_steps_are_those_of_layers_or_of_activations_by_their_protocols(mode: str) -> None:
     model = compile_embedded("mnist_d", mode=mode, output="logits")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lanner import _native, kernel_times
-from lanner.benchmarks.machine import Ticks, cores
+from lanner.benchmarks.machine import Ticks, busy_cores, cores
 from lanner.errors import LannerError, MisuseError
 from lanner.kernel_times import KERNELS, LOCK, MEASURE, QUICK, SHIPPED, STORED, VARIABLE, measured_times, stored_times
 from lanner.quick_times import Timed, fitted, scaled
@@ -96,6 +96,10 @@ def test_what_others_compute_is_what_is_left_of_all() -> None:
     assert before.others(before) == 0.0
     now = Ticks.now()
     assert now is None or now.every >= now.own >= 0
+
+
+def test_busy_cores_are_those_of_now_and_of_this_machine() -> None:
+    assert 0.0 <= busy_cores() <= (os.cpu_count() or 1)
 
 
 def test_compiling_takes_what_is_kept_and_measures_nothing(tmp_path: Path, measuring: Measuring) -> None:

@@ -36,10 +36,11 @@ def counted_work(model: Model, predictions: Sequence[Sequence[Layer]]) -> dict[s
 
 def multiply_accumulates(network: dict[str, Any]) -> int:
     """Products of a weight and a value in all linear layers of a network's document; zeros of padding count."""
-    nodes, total = network["nodes"], 0
-    for node in nodes:
+    nodes, places, total = network["nodes"], _places(network), 0
+    for place in places:
+        node = nodes[place]
         op, source = node["op"], node["inputs"][0]
-        shape = (network["input"] if source == 0 else nodes[source - 1])["shape"]
+        shape = (network["input"] if source == 0 else nodes[places[source - 1]])["shape"]
         if "Linear" in op:
             total += math.prod(node["shape"]) * math.prod(shape)
         elif "Conv2d" in op:
@@ -50,7 +51,18 @@ def multiply_accumulates(network: dict[str, Any]) -> int:
 
 def rectified(network: dict[str, Any]) -> int:
     """Values that go through ReLU, with a bound or without, in a network's document."""
-    return sum(math.prod(node["shape"]) for node in network["nodes"] if node["op"] == "Relu")
+    nodes = [network["nodes"][place] for place in _places(network)]
+    return sum(math.prod(node["shape"]) for node in nodes if node["op"] == "Relu")
+
+
+def _places(network: dict[str, Any]) -> list[int]:
+    """Where each node is among those that the document writes: a part that repeats is written once."""
+    places, written = list[int](), 0
+    for repeat in network.get("repeats", []):
+        first, length = repeat["first"], len(repeat["advances"])
+        places += [*range(written, first), *list(range(first, first + length)) * repeat["times"]]
+        written = first + length
+    return [*places, *range(written, len(network["nodes"]))]
 
 
 def _values(model: Model) -> int:
