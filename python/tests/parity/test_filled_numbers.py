@@ -81,6 +81,19 @@ def test_a_column_that_no_sample_lacks_may_not_be_missing() -> None:
         model.predict_fixed(other)
 
 
+def test_a_column_may_be_missing_where_its_owner_says_so() -> None:
+    x = np.nan_to_num(rows(1))
+    fitted = make_pipeline(SimpleImputer(), Ridge()).fit(rows(1), target(x))
+    columns = [{"name": name, "missing": name == "rate"} for name in ("age", "dose", "rate", "score")]
+    model = lanner.compile(fitted, x, columns=columns)
+    row = x[:1].copy()
+    row[0, 2] = np.nan
+    assert np.abs(model.predict_fixed(row).ravel() - fitted.predict(row)).max() < 0.01 * np.ptp(target(x))
+    row[0, 1] = np.nan
+    with pytest.raises(InputError, match="is missing, and none of the owner's samples lacks it"):
+        model.predict_fixed(row)
+
+
 def test_a_file_with_named_columns_reads_empty_cells(tmp_path: Path) -> None:
     x = rows(1)
     fitted = make_pipeline(SimpleImputer(), Ridge()).fit(x, target(x))

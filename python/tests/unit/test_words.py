@@ -163,7 +163,7 @@ def test_numbers_that_are_missing_are_filled_in_by_the_model() -> None:
 def test_numbers_that_are_missing_need_somebody_who_fills_them_in() -> None:
     proto = file_of((one_hot("job", JOBS), one_hot("city", CITIES)), (3, 2))
     rows: list[dict[str, object]] = [{**row, "age": None} if at % 5 == 0 else row for at, row in enumerate(rows_of(50))]
-    with pytest.raises(lanner.LannerError, match="nothing in the model fills them in"):
+    with pytest.raises(lanner.LannerError, match="no imputer fills them in"):
         lanner.compile(proto, rows, output="logits", public_preprocessing=True)
 
 

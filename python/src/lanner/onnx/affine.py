@@ -64,9 +64,9 @@ class Affine:
         """
         if (self.lacks >= 0).any():
             raise ModelError(
-                "a column lacks numbers in the samples, and nothing in the model fills them in",
+                "a column lacks numbers in the samples, and no imputer fills them in before another step reads them",
                 where=self.source.name,
-                fix="put a SimpleImputer in front, or give samples without missing numbers",
+                fix="make a SimpleImputer without add_indicator the first step, or give samples that lack no numbers",
             )
         y = graph.affine(self.source, self.matrix.astype(np.float32), self.offset.astype(np.float32))
         return replace(graph.reshape(y, self.shape), batch=self.batch)

@@ -140,7 +140,7 @@ def _worded(info: onnx.ValueInfoProto, proto: onnx.ModelProto, frame: Frame) -> 
     rows = _rows(info.name, shape[0], frame)
 
     def lacks(index: int) -> bool:
-        return bool(np.isnan(rows[:, index]).any())
+        return stated[index].missing or bool(np.isnan(rows[:, index]).any())
 
     columns = tuple(Column.plain(each, coding(each), missing=lacks(index)) for index, each in enumerate(stated))
     datatype = _DATATYPES[info.type.tensor_type.elem_type]

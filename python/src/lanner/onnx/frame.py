@@ -61,9 +61,10 @@ class Frame:
     classes: int = 0
 
     @property
-    def lacks_numbers(self) -> bool:
-        """Whether a sample lacks a number."""
-        return any(bool(np.isnan(values).any()) for values in self.arrays.values())
+    def may_lack_numbers(self) -> bool:
+        """Whether a sample lacks a number, or the owner says that a column may."""
+        stated = any(column.missing for column in self.columns)
+        return stated or any(bool(np.isnan(values).any()) for values in self.arrays.values())
 
     @classmethod
     def of(

@@ -258,7 +258,7 @@ def _copied(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _by_columns(graph: onnx.GraphProto, frame: Frame) -> Frame:
-    """Let a file read a row column by column, if it has words, or fills in numbers that samples lack.
+    """Let a file read a row column by column, if it has words, or fills in numbers that may be missing.
 
     Raises:
         MisuseError: As `_with_words`.
@@ -266,7 +266,7 @@ def _by_columns(graph: onnx.GraphProto, frame: Frame) -> Frame:
     """
     if reads_words(graph):
         return _with_words(graph, frame)
-    if not frame.lacks_numbers or (row := filled_row(graph)) is None:
+    if not frame.may_lack_numbers or (row := filled_row(graph)) is None:
         return frame
     words = split_row(graph, row, frame.columns)
     return replace(frame, columns=words.columns, row=words.row, needs_table=False)
