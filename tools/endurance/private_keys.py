@@ -29,7 +29,10 @@ FORMS = {
     "a key of AWS": re.compile(rb"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     "a token of PyPI or crates.io": re.compile(rb"\bpypi-[A-Za-z0-9_-]{40}|\bcio[A-Za-z0-9]{32}\b"),
     "a token of Slack or Google": re.compile(rb"\bxox[abprs]-[A-Za-z0-9-]{20}|\bAIza[A-Za-z0-9_-]{35}\b"),
-    "a password in an address": re.compile(rb"\b[a-z]+://[^/\s:@{}<>$]{1,40}:[^/\s:@{}<>$]{6,60}@"),
+    # PASSWORD stands for one, and ann is nobody: tests of proxies have her.
+    "a password in an address": re.compile(
+        rb"\b[a-z]+\d?h?://(?!ann:)[^/\s:@{}<>$]{1,40}:(?![A-Z]+@)[^/\s:@{}<>$]{6,60}@"
+    ),
 }
 
 #: Words that may be random: of base64, and no path, name or hash in hexadecimal digits.
@@ -41,8 +44,9 @@ ENTROPY = 4.55
 #: Files whose words are hashes, weights or random on purpose: locks, known answers, seeds of fuzzing, pictures.
 RANDOM = re.compile(r"\.lock$|requirements[^/]*\.txt$|^vectors/|^fuzz/seeds/|\.ipynb$|\.(?:onnx|png|jpg|svg|npy|npz)$")
 
-#: State of parties that were made for tests and serve nobody: later versions are seen to read it.
-THROWN_AWAY = "python/tests/data/versions/"
+#: What was made for tests and serves nobody: state of parties, which later versions are seen to read, and the key of a
+#: certificate of version 1.
+THROWN_AWAY = ("python/tests/data/versions/", "crates/net/tests/tls.rs")
 
 
 def run(trial: Trial) -> None:
@@ -55,19 +59,19 @@ def run(trial: Trial) -> None:
     files = [name for name in tracked.decode().split("\0") if name and (ROOT / name).is_file()]
     trial.counts["files of the repository"] = len(files)
     named = [(ROOT / name, name) for name in files if not name.startswith(THROWN_AWAY)]
-    trial.counts["of these, state of parties that were made for tests, which is left out"] = len(files) - len(named)
+    trial.counts["of these, state and keys that were made for tests, which are left out"] = len(files) - len(named)
     trial.none("Private keys in the rest of the repository", list(_scan(named)))
     package = Path(installed.__file__).parent
     there = [(path, f"lanner/{path.relative_to(package)}") for path in sorted(package.rglob("*")) if path.is_file()]
     trial.counts["files of the installed package"] = len(there)
-    # The native module's words are code, not text.
+    # The words of native modules are code, not text.
     trial.none("Private keys in the installed package", list(_scan(there)))
     _logs(trial)
 
 
 def _scan(files: Iterable[tuple[Path, str]]) -> Iterator[str]:
     for path, name in files:
-        words = RANDOM.search(name) is None and path.suffix not in (".so", ".pyc")
+        words = RANDOM.search(name) is None and path.suffix not in (".so", ".pyc", ".wasm")
         for what in found_in(path.read_bytes(), words=words):
             yield f"{name}: {what}"
 
