@@ -30,7 +30,7 @@ fn plaintext_and_tls_do_not_meet() {
     let config = ClientConfig { address: plaintext.address(), timeout: Some(5.0), ..secure.config(&subject) };
     let error = guard::bounded("no TLS", move || Client::connect(&config).err()).unwrap();
     assert_eq!(error.kind, ErrorKind::Transport, "{error}");
-    assert_eq!(error.what, "the server does without TLS, and this client asks for it");
+    assert_eq!(error.what, "the server runs without TLS, but this client requires it");
     secure.check_serving(&subject);
     plaintext.check_serving(&subject);
 }

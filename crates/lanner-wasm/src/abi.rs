@@ -105,7 +105,7 @@ fn asked(work: impl FnOnce(&mut Session, &[u8]) -> Answer) -> i32 {
 fn open(link: &Link) -> lanner::Result<Box<dyn Line>> {
     let pipe = HostPipe::open().ok_or_else(|| {
         Error::new(ErrorKind::Transport, "the WebSocket cannot be opened")
-            .fix("check the address, that the server runs with --web, and that it lets this page's origin in")
+            .fix("check the address, that the server was started with its option `web`, and that it lets this page's origin in")
     })?;
     let limits = link.wanted.connection()?;
     Ok(match link.tls()? {

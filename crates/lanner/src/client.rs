@@ -333,8 +333,9 @@ const TOGETHER_SECONDS: f64 = 10.0;
 /// A day, in seconds.
 const LONGEST_TIMEOUT: f64 = 86_400.0;
 
-/// How the remedy begins of what goes beyond a limit of this machine.
+/// How the remedy begins of what goes beyond a limit of this machine, and goes on where an option raises it.
 const SMALLER: &str = "use a smaller network";
+const RAISE: &str = ", or raise the limit with ";
 
 fn read_manifest(bytes: &[u8], commitment: &[u8; 32], limits: LimitOptions) -> Result<Manifest> {
     let malformed = |what: String| {
@@ -343,9 +344,12 @@ fn read_manifest(bytes: &[u8], commitment: &[u8; 32], limits: LimitOptions) -> R
     };
     let text = std::str::from_utf8(bytes).map_err(|error| malformed(error.to_string()))?;
     let manifest = Manifest::within(text, limits).map_err(|error| {
-        let is_too_large = error.fix.starts_with(SMALLER);
-        let told = malformed(error.what);
-        if is_too_large { told.fix(error.fix) } else { told }
+        let Some(more) = error.fix.strip_prefix(SMALLER) else { return malformed(error.what) };
+        let fix = more.strip_prefix(RAISE).map_or_else(
+            || "ask the server's owner for a smaller model".to_owned(),
+            |option| format!("raise the limit with {option}, or ask the server's owner for a smaller model"),
+        );
+        Error::new(ErrorKind::Peer, error.what).fix(fix)
     })?;
     if manifest.commitment_bytes().map_err(|error| malformed(error.what))? != *commitment {
         return Err(malformed("its commitment is not the one announced".to_owned()));

@@ -88,7 +88,10 @@ impl From<ExecutionError> for Error {
             _ => ErrorKind::Misuse,
         };
         let fix = match &error {
-            ExecutionError::NoKeys => "do without",
+            ExecutionError::NoKeys => {
+                let fix = format!("predict and prepare without {}", Field::KEYS);
+                return Self::new(kind, error.to_string()).fix(fix);
+            }
             ExecutionError::TooMuchAhead { .. } => {
                 "predict without preparing: material is then made as it is used"
             }
@@ -228,7 +231,7 @@ fn refused(refusal: Refusal) -> Error {
         Refusal::Version => ("the server speaks another wire version", SAME_RELEASE.into()),
         Refusal::Model => (
             "the server does not serve that model, or serves several and none was named",
-            format!("name one of the models that the server printed with {}", Field::MODEL).into(),
+            format!("pass {} with a name that the server printed", Field::MODEL).into(),
         ),
         Refusal::Parameters => ("the server derives other parameters from the model", SAME_RELEASE.into()),
         Refusal::Busy => (
@@ -246,6 +249,11 @@ fn refused(refusal: Refusal) -> Error {
     Error::new(kind, what).fix(fix)
 }
 
+/// What to do about an address that cannot be listened on, which an option names.
+pub(crate) fn elsewhere(option: Field) -> String {
+    format!("choose another {option} address, of this machine and with a free port")
+}
+
 impl From<NetError> for Error {
     fn from(error: NetError) -> Self {
         let kind = match &error {
@@ -255,15 +263,15 @@ impl From<NetError> for Error {
             NetError::Channel(channel) => return from_channel(channel),
             NetError::OwnCertificate(what) => return own_certificate(what),
             NetError::Plaintext => {
-                let what = "the server does without TLS, and this client asks for it";
+                let what = "the server runs without TLS, but this client requires it";
                 return Self::new(ErrorKind::Transport, what).fix(format!(
-                    "have it started without {}, or, where nobody on the way can interfere, give that here too",
+                    "restart the server without {}, or pass it here on a trusted network",
                     Field::INSECURE_PLAINTEXT
                 ));
             }
             NetError::Http => {
-                return Self::new(ErrorKind::Transport, "a web server answers at this address, and no lanner server")
-                    .fix("give the address that `lanner serve` printed; a gateway is asked by its page, or over HTTP");
+                return Self::new(ErrorKind::Transport, "a web server answered at this address, not a lanner server")
+                    .fix("give the address that `lanner serve` printed; to ask a gateway, open its page or use HTTP");
             }
             _ => ErrorKind::Transport,
         };
@@ -272,7 +280,8 @@ impl From<NetError> for Error {
                 "check the address and that the server is running".into()
             }
             NetError::ProxyUrl { .. } => {
-                format!("set {} or HTTPS_PROXY to http://NAME:PASSWORD@HOST:PORT", Field::PROXY).into()
+                let none = Field::PROXY.set_to("none");
+                format!("give http://NAME:PASSWORD@HOST:PORT, or connect without a proxy by {none}").into()
             }
             NetError::Proxy { .. } => format!(
                 "ask your network's administrator to let CONNECT through to the server's port, put your name and password into {} or HTTPS_PROXY \
@@ -281,15 +290,21 @@ impl From<NetError> for Error {
                 Field::PROXY.set_to("none")
             )
             .into(),
-            NetError::Listen { .. } => {
-                format!("choose another {} address, of this machine and with a free port", Field::LISTEN)
-                    .into()
-            }
+            NetError::Listen { .. } => elsewhere(Field::LISTEN).into(),
             NetError::File { .. } => "check the file: certificates and keys are read in PEM form".into(),
             NetError::WrongPin { .. } => {
                 "ask the server's owner for its fingerprint; do not accept another one".into()
             }
             NetError::Certificate(_) => format!("check {} and the server's name", Field::CA).into(),
+            NetError::SelfIssued => format!(
+                "give {} with the server's fingerprint in place of {}, or have the server show a certificate that the authority issued",
+                Field::PIN,
+                Field::CA
+            )
+            .into(),
+            NetError::Tls(what) if what.starts_with("the peer ") => {
+                "check that HOST:PORT is a lanner server's address, as `lanner serve` printed it".into()
+            }
             NetError::Term(_) => "ask its owner to renew it, and check this machine's clock".into(),
             NetError::HandshakeTimedOut { .. } | NetError::HandshakeClosed => {
                 "check that the address is a lanner server's".into()

@@ -41,10 +41,7 @@ pub fn keygen(manifest: &Manifest, path: &Path) -> Result<MadeKeys> {
             .fix("check the folder, or free some space")
     };
     if path.exists() {
-        let error = Error::new(
-            ErrorKind::Misuse,
-            "there is such a file already, and keys that are lost never return",
-        );
+        let error = Error::new(ErrorKind::Misuse, "this file exists; lanner does not overwrite keys");
         return Err(error.at(path.display().to_string()).fix("choose another name, or remove it first"));
     }
     let plan = ClientPlan::new(&manifest.network, &manifest.plan)?;

@@ -289,11 +289,11 @@ impl CompileOptions {
         }
         let Replaced { labels_kept, samples, .. } = replaced;
         let what = format!(
-            "node `{first}`: Relu is not computed on ciphertexts; quadratics fitted to the calibration samples in its place, and in that \
-             of every other Relu, keep the label of {labels_kept} of {samples} samples"
+            "node `{first}`: mode spectral cannot compute Relu; quadratics fitted to the calibration samples in place of every Relu keep \
+             the label of {labels_kept} of {samples} samples"
         );
         let fix = format!(
-            "compile with {}, or train the network again with squares, or take a mode in which the client takes part",
+            "compile with {}, train the network again with squares, or choose another mode, such as auto",
             Field::REPLACE_RELU
         );
         Err(Error::new(ErrorKind::Unsupported, what).at(first.clone()).fix(fix))

@@ -139,7 +139,7 @@ mod tests {
         };
         assert!(refusals_within(Some(10 << 30), None).is_empty());
         for (limits, what) in
-            [([None; 2], "bytes to hold"), ([Some(10 << 30), Some(2)], "seconds of computation")]
+            [([None; 2], "GB of memory"), ([Some(10 << 30), Some(2)], "seconds of computation")]
         {
             let [memory, seconds] = limits;
             let found = refusals_within(memory, seconds);
@@ -159,6 +159,6 @@ mod tests {
         let sample: Vec<f32> = (0..8 * 1024 * 1024).map(|i| (i % 17) as f32 / 16.0).collect();
         let calibration = sample.repeat(15);
         let refused = foresee(&outline, &graph, &tensors, &calibration, &options).unwrap_err();
-        assert!(refused.what.contains("to hold"), "{refused}");
+        assert!(refused.what.contains(" GB "), "{refused}");
     }
 }

@@ -9,7 +9,7 @@ use lanner_step::{Memory, ValueType};
 use lanner_text::TextInput;
 use serde_json::{Value, json};
 
-use crate::named::Coding;
+use crate::named::{Coding, Column};
 use crate::{Embeddings, Manifest, Result};
 
 /// Ranges, bits, operations, circuits and leakage; over powers of two, how it rounds.
@@ -78,9 +78,8 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
 }
 
 /// What a client that deviates gets where it is checked, for people.
-const CHEATING: &str = "a client may send whatever it likes: it gets the result of one input in the accepted range, or nothing; a forged prediction passes its \
-                        check with probability 2^-59 at most, and whether a check fails depends on the weights by at most 2^-40 for each time that the \
-                        client fails one";
+const CHEATING: &str = "A client that cheats gets the result for one accepted input, or nothing. It passes the check by luck with probability at most 2^-59. \
+                        Whether a check fails depends on the weights by at most 2^-40 for each failure.";
 
 /// What that rests on, for people.
 const ASSUMED: &str = "ring-LWE (degree 8192, a modulus of 150 bits), AES as an ideal cipher, SHA-256 as a random oracle, computational Diffie-Hellman; the \
@@ -90,17 +89,16 @@ const ASSUMED: &str = "ring-LWE (degree 8192, a modulus of 150 bits), AES as an 
 const NOT_CHECKED: &str = "against a client that asks many questions to imitate the model; against a server that deviates from the protocol";
 
 /// What the bit of saturation tells a client, for people.
-const SATURATION: &str = "the bit is a threshold of hidden values: a client that asks about many inputs of its choice finds out where the first activation reaches \
-                          its bound, and so more of the weights than scores alone reveal";
+const SATURATION: &str = "The bit reveals whether a hidden value reached a limit. A client that asks about many chosen inputs learns more of the weights than \
+                          from scores alone.";
 
 /// What published tables tell, for people.
-const EMBEDDINGS: &str = "anybody has the tables of embeddings, every weight of them; the client knows exactly what the first layer reads, where it would know no more \
-                          than its indices";
+const EMBEDDINGS: &str = "The embedding tables are public, every weight. The client therefore knows the exact input of the first layer.";
 
 /// What is learnt of texts.
 fn texts(text: &TextInput) -> String {
     format!(
-        "clients have the tokenizer; the server sees how many texts there are, and not how long one is, since each is made {} tokens long",
+        "Clients receive the tokenizer. Every text becomes {} tokens, so the server sees how many texts there are, not how long they are.",
         text.length
     )
 }
@@ -187,16 +185,15 @@ fn distances(account: &Account) -> Value {
 
 /// The same for people.
 fn ciphertexts(account: &Account) -> String {
-    let count = account.ciphertexts();
-    let [each, all] = [account.ciphertext_bits(), account.session_bits()].map(tenths);
+    let (count, all) = (account.ciphertexts(), tenths(account.session_bits()));
     if all.is_infinite() {
         return format!(
-            "{count} for each prediction, masked uniformly: they reveal nothing of the weights beyond the result"
+            "Each prediction sends the client {count} ciphertexts, masked uniformly: they reveal nothing of the weights beyond the result"
         );
     }
     format!(
-        "{count} for each prediction, each within a statistical distance of 2^-{each} of one that reveals nothing of the weights beyond the \
-         result; 2^-{all} over 2^20 predictions"
+        "Each prediction sends the client {count} ciphertexts. Over 2^20 predictions a client's advantage in learning more of the weights than the \
+         result is at most 2^-{all}."
     )
 }
 
@@ -220,31 +217,44 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
         Policy::Logits => "every score of its input".to_owned(),
         Policy::Value => "every output for its input".to_owned(),
     };
-    let saturation = if manifest.plan.saturation.is_empty() {
-        ""
+    let result = if manifest.plan.saturation.is_empty() {
+        format!("and {result}")
     } else {
-        ", and, as its owner chose, whether any activation reached an upper bound of the compiler's own (one bit for each input), and which upper \
-         bounds are the compiler's own"
+        format!(
+            "{result}, whether any activation was cut off (one bit per input), and where the compiler set such limits"
+        )
     };
+    let columns = if has_codes(manifest) { COLUMNS } else { "" };
     json!({
-        "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}{saturation}", numbers(manifest)),
+        "client": format!("the architecture (operators, shapes, rings, shifts), {}, {result}{columns}", numbers(manifest)),
         "ciphertexts": ciphertexts(account),
         "server": "that a prediction was made, and when; nothing about the input or the result",
         "not_protected": "a client that deviates from the protocol can learn the weights, and one that asks many questions can imitate the model",
     })
 }
 
+/// The columns of all tables.
+fn columns(manifest: &Manifest) -> impl Iterator<Item = &Column> {
+    manifest.inputs.iter().flat_map(|input| input.columns.iter().flatten())
+}
+
+/// Whether trees read columns.
+fn has_codes(manifest: &Manifest) -> bool {
+    columns(manifest).any(|column| column.coding == Coding::Code)
+}
+
+/// What is known of the columns that trees read, behind the rest.
+const COLUMNS: &str = ". For each column: its name and words (as the owner states them), its unit (a power of ten or two), its range (that of the calibration \
+                       samples, to 1/16, or exactly where it is narrow) and whether numbers may be missing.";
+
 /// What of the public half follows from weights or samples, or is the owner's word.
 fn numbers(manifest: &Manifest) -> String {
     let network = &manifest.network;
     let scores = "the scale of the scores (rounded up to eighths of a doubling)";
-    let columns = || manifest.inputs.iter().flat_map(|input| input.columns.iter().flatten());
-    if columns().any(|column| column.coding == Coding::Code) {
-        let columns = "how many trees there are and how many nodes and leaves each has (the most of any, rounded up), and of each column its name and \
-                       words as the owner states them, its unit (a power of ten or two), its ends (those of the calibration samples, to a sixteenth of their \
-                       range, or exactly where that is narrow) and whether it may lack numbers";
+    if has_codes(manifest) {
+        let trees = "the number of trees, the largest number of nodes and leaves per tree (rounded up)";
         let scores = network.output_scale().map(|_| scores);
-        return std::iter::once(columns).chain(scores).collect::<Vec<_>>().join(", ");
+        return std::iter::once(trees).chain(scores).collect::<Vec<_>>().join(", ");
     }
     let has = |what: fn(&FixedOp) -> bool| network.nodes().iter().any(|node| what(&node.op));
     let by_feature = |features: &Features| {
@@ -255,8 +265,8 @@ fn numbers(manifest: &Manifest) -> String {
     let input = match network.input().scale {
         InputScale::Stated { .. } => "the input's range as its owner states it",
         InputScale::Grid(_) if features.is_some_and(by_feature) => {
-            "for each feature of the input its unit (a power of two, that of the range in the calibration samples) and its centre (to a \
-             quarter of that range or more)"
+            "for each feature its unit (a power of two) and its centre (in steps of an eighth to a quarter of the range), both from the \
+             calibration samples"
         }
         InputScale::Grid(_) => {
             "the input's scale and range (those of the calibration samples, rounded up to eighths of a doubling)"
@@ -265,7 +275,7 @@ fn numbers(manifest: &Manifest) -> String {
     let published = features.is_some_and(|features| features.preprocessing.is_some());
     let others = [
         (
-            columns().next().is_some(),
+            columns(manifest).next().is_some(),
             "of each column its name and whether it may lack numbers, and of a column of words the words that the model knows",
         ),
         (
@@ -275,16 +285,13 @@ fn numbers(manifest: &Manifest) -> String {
         (network.output_scale().is_some(), scores),
         (
             has(|op| matches!(op, FixedOp::Add { .. } | FixedOp::Scale { .. })),
-            "the ratios of scales at sums and joins (of rounded scales)",
+            "the ratios between the scales of values that are added or joined (of rounded scales)",
         ),
         (
             has(|op| matches!(op, FixedOp::Narrow)),
             "the ranges of looked-up values (those of the calibration samples, to a power of two)",
         ),
-        (
-            has(|op| matches!(op, FixedOp::Bias { .. })),
-            "the number of bits of constants that are added outside of layers",
-        ),
+        (has(|op| matches!(op, FixedOp::Bias { .. })), "the size in bits of constants added outside layers"),
         (
             has(|op| matches!(op, FixedOp::Clip { .. })),
             "the upper bounds of activations (in units of rounded scales)",

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lanner_net::web::{Door, File, Origins};
-use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, check_authorities};
+use lanner_net::{Address, Identity, Listener, NetError, ServerTls, StateDirectory, check_authorities};
 use lanner_network::Field;
 use lanner_process::Mark;
 use lanner_session::executor::ServedModel;
@@ -22,6 +22,7 @@ use lanner_store::{Held, Limits as StockLimits, SharedWeights, Stock, Uploads};
 use serde::{Deserialize, Serialize};
 
 use crate::client::limits;
+use crate::convert::elsewhere;
 use crate::{Error, ErrorKind, Model, Result};
 
 /// Where to listen, how to secure it, how much to allow.
@@ -271,7 +272,12 @@ impl Server {
             }
             return Ok(Some(Web { door, listener: None }));
         }
-        Ok(Some(Web { door, listener: Some(Listener::bind(&listen.parse()?)?) }))
+        let listener = Listener::bind(&listen.parse()?).map_err(|error| {
+            let is_of_address = matches!(error, NetError::Listen { .. });
+            let error = Error::from(error);
+            if is_of_address { error.fix(elsewhere(Field::WEB)) } else { error }
+        })?;
+        Ok(Some(Web { door, listener: Some(listener) }))
     }
 
     /// What clients pin; none in plaintext.
@@ -347,11 +353,14 @@ fn check_clients(models: &[(String, Arc<Model>)], config: &ServerConfig) -> Resu
         check_authorities(path)?;
     }
     match checked {
-        Some((name, _)) if config.client_ca.is_none() && !config.own_clients => {
+        Some((name, model)) if config.client_ca.is_none() && !config.own_clients => {
             let what = format!(
-                "model {name} is served to clients that show a certificate, so that one that cheats is known again"
+                "model {name} has mode {}, which needs client certificates, and {} is missing",
+                model.manifest().plan.mode.name(),
+                Field::CLIENT_CA
             );
-            Err(Error::new(ErrorKind::Misuse, what).fix(format!("give {}", Field::CLIENT_CA)))
+            let fix = format!("give {} with the authority's certificate", Field::CLIENT_CA);
+            Err(Error::new(ErrorKind::Misuse, what).fix(fix))
         }
         _ => Ok(()),
     }

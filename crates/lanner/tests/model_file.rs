@@ -226,7 +226,7 @@ fn a_faithful_model_says_what_it_leaks() {
     assert_eq!(report, model.report().unwrap());
     assert_eq!(report["mode"], serde_json::json!({"cheetah": "faithful"}));
     assert!(report["rounding"].as_str().unwrap().starts_with("faithful, as its owner asked"));
-    assert!(report["leakage"]["rounding"].as_str().unwrap().contains("repeats one query"));
+    assert!(report["leakage"]["rounding"].as_str().unwrap().contains("repeats a query"));
     assert_eq!(model.secure_error(), *model.network().faithful_errors().last().unwrap());
     assert!(model.secure_error() > 0);
 }
@@ -256,7 +256,7 @@ fn a_stochastic_model_says_what_it_leaks() {
     let report = model.report().unwrap();
     assert_eq!(report["mode"], serde_json::json!({"tabula": "stochastic"}));
     assert!(report["rounding"].as_str().unwrap().starts_with("stochastic, as its owner asked"));
-    assert!(report["leakage"]["rounding"].as_str().unwrap().contains("repeats one query"));
+    assert!(report["leakage"]["rounding"].as_str().unwrap().contains("repeats a query"));
     assert_eq!(model.secure_error(), *model.network().stochastic_errors().last().unwrap());
 }
 

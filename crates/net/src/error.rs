@@ -75,7 +75,7 @@ pub enum NetError {
     #[error("the peer does without TLS, and this side asks for it")]
     Plaintext,
     /// The peer's first bytes are an answer of HTTP without TLS.
-    #[error("the peer speaks HTTP, and no lanner")]
+    #[error("the peer answered with HTTP; is this a lanner server's address?")]
     Http,
     /// A browser asked for what it does not get.
     #[error("a page is refused: {0}")]
@@ -91,6 +91,11 @@ pub enum NetError {
     /// The peer's certificate is not accepted.
     #[error("the peer's certificate is not accepted: {0}")]
     Certificate(String),
+    /// The peer's certificate is an authority's, or self-signed, and not one that an authority issued.
+    #[error(
+        "the peer's certificate is not accepted: it is an authority's, or self-signed; an authority must issue one for this party"
+    )]
+    SelfIssued,
     /// The term of the peer's certificate is over, or has not begun.
     #[error("the peer's certificate is not accepted: {0}")]
     Term(String),

@@ -38,13 +38,22 @@ impl Proxy {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, NetError> {
         let of = |name: &str| {
-            let either = variable(name).or_else(|| variable(&name.to_lowercase()));
-            either.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+            [name.to_owned(), name.to_lowercase()].into_iter().find_map(|name| {
+                let value = variable(&name)?.trim().to_owned();
+                (!value.is_empty()).then_some((name, value))
+            })
         };
-        if is_this_machine(server.host()) || of("NO_PROXY").is_some_and(|list| is_exempt(server, &list)) {
+        if is_this_machine(server.host()) || of("NO_PROXY").is_some_and(|(_, list)| is_exempt(server, &list))
+        {
             return Ok(None);
         }
-        of("HTTPS_PROXY").or_else(|| of("ALL_PROXY")).map(|url| url.parse()).transpose()
+        let Some((name, url)) = of("HTTPS_PROXY").or_else(|| of("ALL_PROXY")) else { return Ok(None) };
+        match url.parse::<Self>() {
+            Err(NetError::ProxyUrl { what }) => {
+                Err(NetError::ProxyUrl { what: format!("{what} (the environment variable {name})") })
+            }
+            read => read.map(Some),
+        }
     }
 
     /// Connects to the proxy, and has it connect to a server.
@@ -329,6 +338,7 @@ mod tests {
     fn an_address_that_is_no_proxys_is_refused() {
         let variable = |name: &str| (name == "ALL_PROXY").then(|| "socks5h://ann:secret@a:1".to_owned());
         let error = Proxy::of_environment(&address("models.example"), variable).unwrap_err().to_string();
-        assert!(error.contains("socks5h") && !error.contains("secret"), "{error}");
+        assert!(error.contains("socks5h") && error.contains("ALL_PROXY"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
     }
 }

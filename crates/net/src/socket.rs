@@ -103,7 +103,8 @@ impl Socket {
         let drains = !self.ended && self.inbox.len() < self.limits.backlog;
         let wanted = if drains { PollFlags::OUT | PollFlags::IN } else { PollFlags::OUT };
         let ready = self.wait(wanted, deadline)?;
-        if drains && !ready.contains(PollFlags::OUT) {
+        // Also where more can be written: what a peer says before it leaves is lost with the connection unless it was read.
+        if drains && ready.contains(PollFlags::IN) {
             self.read_some()?;
         }
         Ok(())

@@ -87,7 +87,7 @@ pub enum CompileError {
         reason: String,
     },
     /// The fixed-point path does not have this operator, or not with this attribute.
-    #[error("node `{node}`: {operator} with {attribute} is not supported")]
+    #[error("node `{node}`: {}", unsupported(.operator, .attribute))]
     UnsupportedOp {
         /// The node.
         node: String,
@@ -207,6 +207,17 @@ fn overflow(bound: i128, limit: i128) -> String {
     "its weights are too small beside the values that its sums are added to, and would keep fewer bits than asked for".to_owned()
 }
 
+/// What is not supported.
+fn unsupported(operator: &str, attribute: &str) -> String {
+    if attribute == ENCRYPTED_VALUES {
+        return format!("mode spectral cannot compute {operator}");
+    }
+    format!("{operator} with {attribute} is not supported")
+}
+
+/// The attribute of a [`CompileError::UnsupportedOp`] that only mode `spectral` lacks, whose values stay encrypted.
+pub const ENCRYPTED_VALUES: &str = "encrypted values";
+
 impl CompileError {
     /// What to do about it; empty where nothing can be suggested.
     #[must_use]
@@ -224,7 +235,7 @@ impl CompileError {
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
             Self::RangeOverflow { .. } => "normalise the weights of this layer, or ask for fewer bits",
             Self::Unproved { .. } => {
-                "bound the values before it with a ReLU or ReLU6, or compile without proved ranges"
+                "bound the values before it with a ReLU or ReLU6, or, except in mode hardened, compile without ⟦proved_ranges⟧"
             }
             Self::Precision { fix, .. } => fix,
             Self::Calibration { fix, .. } => fix,

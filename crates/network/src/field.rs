@@ -12,6 +12,7 @@ pub struct Field(&'static str);
 impl Field {
     pub const AGAINST: Self = Self("against");
     pub const ALLOW_IMPRECISE: Self = Self("allow_imprecise");
+    pub const BATCH: Self = Self("batch");
     pub const CA: Self = Self("ca");
     pub const CERT: Self = Self("cert");
     pub const CLIENT_CA: Self = Self("client_ca");
@@ -19,6 +20,7 @@ impl Field {
     pub const PROXY: Self = Self("proxy");
     pub const INSECURE_PLAINTEXT: Self = Self("insecure_plaintext");
     pub const KEY: Self = Self("key");
+    pub const KEYS: Self = Self("keys");
     pub const LISTEN: Self = Self("listen");
     pub const MAX_MATERIAL: Self = Self("max_material");
     pub const MAX_MEMORY: Self = Self("max_memory");
@@ -29,11 +31,13 @@ impl Field {
     pub const PIN: Self = Self("pin");
     pub const PRECISION: Self = Self("precision");
     pub const PROVED_RANGES: Self = Self("proved_ranges");
+    pub const PUBLIC_PREPROCESSING: Self = Self("public_preprocessing");
     pub const REPLACE_RELU: Self = Self("replace_relu");
     pub const REVEAL_SATURATION: Self = Self("reveal_saturation");
     pub const TIMEOUT: Self = Self("timeout");
     pub const TLS_CERT: Self = Self("tls_cert");
     pub const TLS_KEY: Self = Self("tls_key");
+    pub const WEB: Self = Self("web");
 }
 
 impl Field {

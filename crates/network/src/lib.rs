@@ -31,7 +31,7 @@ pub mod version;
 pub mod window;
 
 pub use accumulator::{Accumulator, rounding_constant};
-pub use error::{CompileError, InputError};
+pub use error::{CompileError, ENCRYPTED_VALUES, InputError};
 pub use field::{Field, in_words};
 pub use fixed::{Beyond, FixedExecutor, FixedRun, arg_max};
 pub use grid::GridFactor;

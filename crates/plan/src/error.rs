@@ -32,11 +32,11 @@ pub enum PlanError {
         fix: String,
     },
     /// The network is larger than either party may be made to prepare for.
-    #[error("node {node}: up to here the network has {count} {what}; the limit is {limit}")]
+    #[error("{}the model needs {}", place(.node), needed(.what, *.count, *.limit))]
     TooLarge {
-        /// The node.
+        /// The node; empty where it is all of them together.
         node: String,
-        /// What there is too much of.
+        /// What there is too much of. Numbers of what begins with "bytes" are written with units.
         what: &'static str,
         /// How much.
         count: u64,
@@ -47,8 +47,7 @@ pub enum PlanError {
     },
     /// The ciphertexts of many predictions would together tell more of the weights than they may.
     #[error(
-        "the {ciphertexts} ciphertexts of a prediction hide the weights over 2^20 predictions up to a statistical distance of 2^-{bits:.1}; \
-         2^-40 is required"
+        "{ciphertexts} ciphertexts per prediction hide the weights too weakly: 2^-{bits:.1} over 2^20 predictions; 2^-40 is required"
     )]
     Distance {
         /// Ciphertexts of a prediction.
@@ -88,6 +87,36 @@ pub enum PlanError {
     },
 }
 
+/// Where something is, in front of a sentence.
+fn place(node: &str) -> String {
+    match node {
+        "" => String::new(),
+        "output" => "at the output ".to_owned(),
+        _ => format!("at node {node} "),
+    }
+}
+
+/// How much is needed of something, and how much there may be.
+fn needed(what: &str, count: u64, limit: u64) -> String {
+    let Some(what) = what.strip_prefix("bytes ") else { return format!("{count} {what} (limit: {limit})") };
+    let (mut needed, mut most) = (bytes(count), bytes(limit));
+    if needed == most {
+        (needed, most) = (format!("{count} bytes"), format!("{limit} bytes"));
+    }
+    format!("{needed} {what} (limit: {most})")
+}
+
+/// A number of bytes for people, in powers of ten.
+fn bytes(count: u64) -> String {
+    for (unit, size) in [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)] {
+        if count >= size {
+            let tenths = count.saturating_add(size / 20) / (size / 10);
+            return format!("{}.{} {unit}", tenths / 10, tenths % 10);
+        }
+    }
+    format!("{count} bytes")
+}
+
 impl PlanError {
     /// What to do about it; empty where nothing can be suggested.
     #[must_use]
@@ -100,12 +129,11 @@ impl PlanError {
                 format!("use a smaller network, or raise the limit with {field}").into()
             }
             Self::Distance { .. } => {
-                "use a smaller network, or ask for fewer bits of weights and activations"
-                    .into()
+                "use a smaller network, or ask for fewer bits of weights and activations".into()
             }
             Self::Samples { .. } => "compile with a smaller batch".into(),
             Self::Unsupported { .. } | Self::Layer { .. } => {
-                "compile for another mode, or replace the operator; `lanner inspect MODEL.onnx` lists all reasons".into()
+                "compile for another mode, or change this part of the network".into()
             }
             Self::Design { .. } => "compile the model again".into(),
         }
@@ -131,5 +159,29 @@ impl PlanError {
             Self::Layer { source: ProtocolError::Bfv(error), .. } => matches!(error, BfvError::Budget { .. }),
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PlanError;
+
+    #[test]
+    fn a_size_has_a_unit_and_is_never_as_large_as_its_limit() {
+        let told = |node: &str, what, count, limit| {
+            PlanError::TooLarge { node: node.to_owned(), what, count, limit, raised_by: None }.to_string()
+        };
+        assert_eq!(
+            told("", "bytes on the client", 12_345_678_901, 8 << 30),
+            "the model needs 12.3 GB on the client (limit: 8.6 GB)"
+        );
+        assert_eq!(
+            told("fc", "bytes of memory", 100_001, 100_000),
+            "at node fc the model needs 100001 bytes of memory (limit: 100000 bytes)"
+        );
+        assert_eq!(
+            told("output", "classes of an arg-max", 70_000, 65_536),
+            "at the output the model needs 70000 classes of an arg-max (limit: 65536)"
+        );
     }
 }

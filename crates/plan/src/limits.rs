@@ -190,7 +190,7 @@ impl Totals {
         within_or(
             Some(Field::MAX_MEMORY),
             node,
-            "bytes to hold",
+            "bytes of memory",
             sum(*most_ciphertexts, [element, read, ciphertext, *plaintext]),
             limits.memory,
         )
@@ -254,14 +254,8 @@ pub(crate) fn check_memory(memory: &Memory, limits: &Limits) -> Result<(), PlanE
 fn check_memory_within(memory: &Memory, limits: &Limits, addressable: u64) -> Result<(), PlanError> {
     let raised_by = (limits.memory < addressable).then_some(Field::MAX_MEMORY);
     let limit = limits.memory.min(addressable);
-    within_or(raised_by, "output", "bytes for the client to hold", memory.of_client(), limit)?;
-    within_or(
-        Some(Field::MAX_MEMORY),
-        "output",
-        "bytes for the server to hold",
-        memory.of_server(),
-        limits.memory,
-    )
+    within_or(raised_by, "", "bytes on the client", memory.of_client(), limit)?;
+    within_or(Some(Field::MAX_MEMORY), "", "bytes on the server", memory.of_server(), limits.memory)
 }
 
 /// Checks a count whose limit is fixed.

@@ -61,6 +61,6 @@ fn a_huge_layer_behind_a_small_value_that_it_does_not_take_is_refused() {
     for (mode, modulus) in MODES.into_iter().take(2) {
         let refusal = plan(&network(modulus, "[512,16,16]", &nodes), Policy::Logits, mode).unwrap_err();
         let PlanError::TooLarge { node, what, .. } = &refusal else { panic!("{refusal}") };
-        assert_eq!((node.as_str(), *what), ("n2", "bytes to hold"), "{refusal}");
+        assert_eq!((node.as_str(), *what), ("n2", "bytes of memory"), "{refusal}");
     }
 }

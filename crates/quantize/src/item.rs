@@ -6,7 +6,7 @@ use lanner_graph::elementwise::Elementwise;
 use lanner_graph::graph::conv_geometry;
 use lanner_graph::pass::{Draft, uniform};
 use lanner_graph::{Node, Op};
-use lanner_network::{CompileError, ConvGeometry, FixedOp, Window};
+use lanner_network::{CompileError, ConvGeometry, ENCRYPTED_VALUES, FixedOp, Window};
 
 use super::calibrate::Seen;
 use crate::elementwise::{Lowered, lowered};
@@ -159,7 +159,7 @@ pub(super) fn only_polynomials(items: &[Item<'_>]) -> Result<(), CompileError> {
         Err(CompileError::UnsupportedOp {
             node: item.name.clone(),
             operator: item.operator,
-            attribute: "encrypted values".to_owned(),
+            attribute: ENCRYPTED_VALUES.to_owned(),
             fix: fix(item),
         })
     })

@@ -10,8 +10,8 @@ use lanner_graph::{FloatExecutor, Graph, Node, Op};
 use lanner_network::elementwise::FixedClip;
 use lanner_network::grid::GridFactor;
 use lanner_network::{
-    Accumulator, Calibrated, CompileError, ConvGeometry, Ending, FixedExecutor, FixedNode, FixedOp, Head,
-    InputScale, LinearWeights, Network, NetworkInput, Outline, OutlinedNode, Tensors,
+    Accumulator, Calibrated, CompileError, ConvGeometry, ENCRYPTED_VALUES, Ending, FixedExecutor, FixedNode,
+    FixedOp, Head, InputScale, LinearWeights, Network, NetworkInput, Outline, OutlinedNode, Tensors,
 };
 
 use super::QuantizationOptions;
@@ -105,7 +105,7 @@ impl<'g> TreeGraph<'g> {
             return Err(CompileError::UnsupportedOp {
                 node: self.name.to_owned(),
                 operator: "Trees",
-                attribute: "a mode without comparisons".to_owned(),
+                attribute: ENCRYPTED_VALUES.to_owned(),
                 fix: "compile for another mode, such as auto",
             });
         }

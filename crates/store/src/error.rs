@@ -26,7 +26,7 @@ pub enum StoreError {
         id: MaterialId,
     },
     /// It does not fit.
-    #[error("the store is full: {held} bytes are kept of {limit}, and {added} bytes more do not fit")]
+    #[error("the store is full: it holds {held} of {limit} bytes and needs {added} more")]
     Full {
         /// Bytes kept.
         held: u64,

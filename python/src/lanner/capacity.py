@@ -30,9 +30,9 @@ class Machine:
             MisuseError: If there is none.
         """
         if self.cores is not None and not 1 <= self.cores <= MOST_CORES:
-            raise MisuseError(f"a machine has no {self.cores} cores", fix=f"give 1 to {MOST_CORES}")
+            raise MisuseError(f"the number of cores is {self.cores}", fix=f"give 1 to {MOST_CORES}")
         if self.memory is not None and self.memory < 0:
-            raise MisuseError(f"a machine has no {self.memory} bytes of memory", fix="give 0 or more")
+            raise MisuseError(f"the memory is {self.memory} bytes", fix="give 0 or more")
 
 
 #: The machine that the kernel times are of, with all the memory that there may be.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.errors import spelled
+from lanner.wording import counted
+
 #: Of less than this share the compiler makes inputs of its own; as in ``crates/quantize/src/made.rs``.
 SPARSE = 0.25
 
@@ -44,9 +47,8 @@ def sentence_on(samples: NDArray[np.float32], limits: tuple[float, float], made:
             "narrower one"
         )
     return (
-        f"{says}, and with inputs of lanner's own making in the rest of it there is no room for the precision: results "
-        "for inputs unlike the samples may be wrong; give samples from all of the range, state a narrower one, or drop "
-        "--input-range where columns differ in size, so that each gets its own"
+        f"{says}, too little for the requested precision. Results for other inputs may be wrong. Give samples from the "
+        f"whole range, narrow it, or omit {spelled('⟦input_range⟧')}."
     )
 
 
@@ -59,7 +61,6 @@ def sentence_beside(given_up: int) -> str | None:
     if not given_up:
         return None
     return (
-        f"on {given_up} inputs between the calibration samples and beside them there is no room for the precision: for "
-        "inputs unlike the samples probabilities may be off by more than it; give more samples, scale columns before "
-        "they are squared or multiplied, or take --output label"
+        f"probabilities for inputs unlike the samples may miss the precision ({counted(given_up, 'test input')} did). "
+        f"Give more samples, scale columns first, or use {spelled('⟦output=label⟧')}."
     )

@@ -163,6 +163,11 @@ def spelled(sentence: str) -> str:
     return _OPTION.sub(_flag if _commands else _keyword, sentence)
 
 
+def option_named(name: str) -> str:
+    """An option as the place of an error, or in its sentence: ``--pin`` to a command, ``pin`` to Python."""
+    return spelled(f"⟦{name}⟧").removesuffix("=")
+
+
 @contextmanager
 def naming_flags() -> Iterator[None]:
     """Have errors name options by their flags, while a command runs."""

@@ -56,6 +56,7 @@ class Source:
         text: What a ``.csv`` or ``.json`` file holds, which a table's columns are read from.
         header: Whether the first row of a ``.csv`` file is a header; None where nobody said so.
         error: Why there are no values, for models without columns.
+        lines: Texts, one a line.
     """
 
     path: Path
@@ -69,6 +70,15 @@ class Source:
     def is_picture(self) -> bool:
         """Whether the file is a picture."""
         return self.path.suffix.lower() in PICTURES
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is a text of a command line, and stands in no file."""
+        return self.path == _GIVEN
+
+
+#: What stands for the file of a text that is in none.
+_GIVEN = Path("text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +131,7 @@ def read_sources(paths: Sequence[Path], csv_header: bool | None = None) -> list[
 
 def text_source(text: str) -> Source:
     """A text that stands in no file."""
-    return Source(Path("text"), None, lines=(text,))
+    return Source(_GIVEN, None, lines=(text,))
 
 
 def fit_sources(sources: Sequence[Source], manifest: Manifest) -> list[Sample]:
@@ -594,7 +604,7 @@ def _batch_of(
         return image.load(source.path, entry.shape)[np.newaxis]
     if source.lines is not None:
         if entry.text is None:
-            raise no_texts(model, where)
+            raise no_texts(model, where, source.lines if source.is_given else ())
         return as_batch(entry.text.arrays(source.lines, where), entry, where)
     values = _values_of(source)
     if source.path.suffix.lower() == ".csv" and not isinstance(values, dict):
@@ -644,8 +654,11 @@ def no_pictures(entry: InputDescription, model: str, where: str) -> InputError:
     )
 
 
-def no_texts(model: str, where: str) -> InputError:
-    """The error of a text that is given to a model that reads none."""
+def no_texts(model: str, where: str, given: Sequence[str] = ()) -> InputError:
+    """The error of a text that a model does not read; `given` on a command line, it may be meant as a file's name."""
+    name = next((text for text in given if text and " " not in text), None)
+    if name is not None:
+        return InputError("no such file or folder", where=name, fix="check the path")
     return InputError(
         f"model {model} does not describe texts", where=where, fix="give numbers, or have it compiled with --text"
     )
@@ -692,7 +705,7 @@ def _load_numpy(path: Path, needed: str = "", *, lazily: bool = False) -> NDArra
         raise InputError(
             f"a file of kind {path.suffix or 'without a suffix'} is not read here",
             where=str(path),
-            fix=f"give {' or '.join(NUMPY)}",
+            fix=f"give {' or '.join(NUMPY if not needed else NUMPY[-1:])}",
         )
     member = needed or _ONLY
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lanner.errors import MisuseError
+from lanner.errors import MisuseError, option_named
 
 #: What `Limits` are where nothing else is said.
 DEFAULT_MEMORY = "8 GiB"
@@ -26,7 +26,7 @@ def limits_document(max_memory: str | int | None, max_seconds: int | None) -> di
         MisuseError: If one is not positive, or not a size.
     """
     if max_seconds is not None and max_seconds < 1:
-        raise MisuseError(f"max_seconds is {max_seconds}", fix="give 1 or more")
+        raise MisuseError(f"{option_named('max_seconds')} is {max_seconds}", fix="give 1 or more")
     return {"memory": None if max_memory is None else parse_bytes(max_memory), "seconds": max_seconds}
 
 

@@ -22,10 +22,10 @@ from lanner.columns import Coding, StatedColumn
 from lanner.coverage import sentence_beside, sentence_on
 from lanner.divergence import Divergence, diverge
 from lanner.embeddings import beside, write_tables
-from lanner.errors import InputError, MisuseError, ModelError, native_errors, spelled
+from lanner.errors import InputError, MisuseError, ModelError, native_errors, option_named, spelled
 from lanner.estimate import Estimate, estimate
 from lanner.extras import is_installed, require
-from lanner.files import check_file, check_target, place_of, why, write_whole
+from lanner.files import check_exported, check_file, check_target, place_of, why, write_whole
 from lanner.images import ImageDescription
 from lanner.inputs import Arrays, as_batch, batch_of, check_range, to_float32
 from lanner.interrupts import interruptible
@@ -489,6 +489,7 @@ def as_model(given: object) -> Model:
 def _check_compiled(path: Path) -> None:
     """Refuse what is often given in place of a compiled model by its own name."""
     check_file(path, ModelError)
+    check_exported(path)
     if path.suffix == ".onnx":
         raise ModelError(
             "this is an ONNX model, which must be compiled first", where=str(path), fix="see `lanner compile --help`"
@@ -653,7 +654,7 @@ def _check_stated(stated: tuple[float, float] | None, named: Sequence[NamedInput
         fix = "leave it out, so that each input has the range of its samples, or state a wider one"
     else:
         return
-    raise MisuseError(what, where="--input-range", fix=fix)
+    raise MisuseError(what, where=option_named("input_range"), fix=fix)
 
 
 def _columns_of(imported: ImportedModel, frame: Frame) -> list[str]:
@@ -662,7 +663,8 @@ def _columns_of(imported: ImportedModel, frame: Frame) -> list[str]:
     is_row = not imported.named and imported.input_shape == (len(columns),)
     if not is_row or any(column.categories is not None for column in columns):
         return []
-    return [column.name for column in check_stated(columns, "--columns" if frame.needs_table else "calibration")]
+    where = option_named("columns") if frame.needs_table else "calibration"
+    return [column.name for column in check_stated(columns, where)]
 
 
 def _codes_columns(imported: ImportedModel) -> bool:
@@ -703,8 +705,8 @@ def _check_votes(imported: ImportedModel, samples: NDArray[np.float32], name: st
     if (others := outvoted(imported, samples)) == 0:
         return
     what = (
-        f"{others} of {len(samples)} calibration samples get other labels than from the file, since several rows are "
-        "exactly as near as the last neighbour, and all of these vote here"
+        f"{others} of {len(samples)} calibration samples get other labels than in the file: several rows tie as last "
+        "neighbour, and lanner counts them all"
     )
     if not imprecise:
         fix = spelled("remove rows that are equal but for their labels, or pass ⟦allow_imprecise⟧")

@@ -147,7 +147,7 @@ class NamedInput:
             if absent.any():
                 place = [int(np.argmax(absent)), index]
                 raise InputError(
-                    f"element {place}{label} is missing, and none of the owner's samples lacks it",
+                    f"element {place}{label} is missing, but no calibration sample lacked it",
                     where=where,
                     fix="fill it in, or have the model compiled with samples that lack it",
                 )
@@ -170,7 +170,8 @@ class NamedInput:
             place = list(map(int, np.argwhere(wrong)[0]))
             # A number of the input is told to nobody, not even by its owner's terminal or log.
             needed = "whole number" if ends is None else f"whole number from {ends[0]} to {ends[1]}"
-            raise InputError(f"element {place} is no {needed}", where=where, fix="give numbers that the model knows")
+            fix = f"give {needed.replace('number', 'numbers', 1)} only"
+            raise InputError(f"element {place} is no {needed}", where=where, fix=fix)
 
     def _ends(self) -> tuple[int, int] | None:
         """The least and the largest value of an element; None where the type has none that float32 tells apart."""

@@ -94,8 +94,8 @@ class CompileKeywords(TypedDict, total=False):
             "modes are refused, and so is a network that ``hardened`` does not take. Where it is not given, clients "
             "are trusted to follow the protocol, but in mode ``hardened``.",
             flag=Flag(
-                "compile for clients that may send whatever they like: mode auto is hardened then, and what that does "
-                "not take is refused",
+                "protect the weights from clients that cheat: mode auto becomes hardened; other modes, and models that "
+                "hardened cannot run, are rejected",
                 choices=AGAINST,
             ),
         ),
@@ -239,7 +239,7 @@ class CompileKeywords(TypedDict, total=False):
             default=False,
             flag=Flag(
                 "publish the constants in front of the first layer (a scaler's means and scales), or the words of "
-                "encoders; the client applies them",
+                "encoders; the client applies them. Not with --input-range",
             ),
         ),
     ]
@@ -319,7 +319,7 @@ class CompileKeywords(TypedDict, total=False):
             default=False,
             flag=Flag(
                 "prove that no accepted input overflows a ring, or reject the model; results are then right or "
-                "saturated. Sends more bytes in modes cheetah and auto",
+                "saturated. Sends more bytes in modes cheetah and auto. Not with --kept-bits or mode spectral",
             ),
         ),
     ]

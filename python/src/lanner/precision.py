@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lanner.errors import spelled
+from lanner.wording import counted
+
 #: What is aimed at where nothing is asked: the largest error of a score, relative to the range of its sample's scores.
 DEFAULT = "0.5%"
 
@@ -53,8 +56,8 @@ class Reached:
         """A sentence on what is missing; None where nothing is."""
         if self.is_met:
             return None
-        lost = f" and {self.labels_lost} clear labels are others" if self.labels_lost else ""
+        lost = f"; {counted(self.labels_lost, 'clear label')} lost" if self.labels_lost else ""
         return (
-            f"scores are off by up to {self.reached} of their range on the calibration samples{lost}, where "
-            f"{self.asked} is aimed at, and there is no room for more bits; normalise the weights, or ask for less"
+            f"scores are off by up to {self.reached} of their range on the calibration samples (target: {self.asked}"
+            f"{lost}), and no more bits fit. Normalise the weights, or ask for less with {spelled('⟦precision⟧')}."
         )

@@ -11,7 +11,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from lanner import _native
-from lanner.errors import MisuseError, native_errors
+from lanner.errors import MisuseError, native_errors, option_named, spelled
 from lanner.files import check_file
 from lanner.forks import OfProcess
 from lanner.heap import give_back_freed
@@ -108,7 +108,7 @@ class Server(OfProcess):
         super().__init__()
         browsers = _web(web, web_origins, web_names, web_without_origin, (web_cert, web_key))
         if (tls_cert is None) != (tls_key is None):
-            raise MisuseError("a certificate needs its key", fix="give both tls_cert and tls_key")
+            raise MisuseError("a certificate needs its key", fix=spelled("give both ⟦tls_cert⟧ and ⟦tls_key⟧"))
         for name, given in (
             ("max_sessions", max_sessions),
             ("max_material", max_material),
@@ -116,10 +116,12 @@ class Server(OfProcess):
             ("ban_after", ban_after),
         ):
             if given is not None and given <= 0:
-                raise MisuseError(f"{name} is {given:g}", fix="give a positive number, or leave it out for the default")
+                what = f"{option_named(name)} is {given:g}"
+                raise MisuseError(what, fix="give a positive number, or leave it out for the default")
         for name, limit in (("max_stock", max_stock), ("max_keys", max_keys)):
             if limit is not None and limit < 0:
-                raise MisuseError(f"{name} is {limit}", fix="give a number of bytes, or 0 to keep nothing")
+                what = f"{option_named(name)} is {limit}"
+                raise MisuseError(what, fix="give a number of bytes, or 0 to keep nothing")
         for path in (tls_cert, tls_key, client_ca, web_cert, web_key):
             if path is not None:
                 check_file(path, MisuseError)
@@ -304,11 +306,12 @@ def _web(
     """How browsers come in, as the native server reads it; None if none may."""
     chain, key = certificate
     if (chain is None) != (key is None):
-        raise MisuseError("a certificate needs its key", fix="give both web_cert and web_key")
+        raise MisuseError("a certificate needs its key", fix=spelled("give both ⟦web_cert⟧ and ⟦web_key⟧"))
     if address is None:
         if origins or names or without_origin or chain is not None:
             raise MisuseError(
-                "options for browsers are given without an address for them", fix="give web, or leave them out"
+                "options for browsers are given without an address for them",
+                fix=spelled("give ⟦web⟧, or leave them out"),
             )
         return None
     return {

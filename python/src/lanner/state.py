@@ -8,7 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
-from lanner.errors import MisuseError
+from lanner.errors import MisuseError, spelled
 
 
 def state_path(given: str | Path | None = None) -> Path:
@@ -37,7 +37,9 @@ def state_directory(given: str | Path | None = None) -> Path:
         _check_private(path)
     except OSError as error:
         raise MisuseError(
-            f"the state directory cannot be used ({error.strerror})", where=str(path), fix="give another --state-dir"
+            f"the state directory cannot be used ({error.strerror})",
+            where=str(path),
+            fix=spelled("give another ⟦state_dir⟧"),
         ) from None
     return path
 
@@ -50,7 +52,7 @@ def _check_private(path: Path) -> None:
         raise MisuseError(
             f"the state directory has mode {mode:04o}, so that others may read keys in it",
             where=str(path),
-            fix=f"run chmod 700 {shlex.quote(str(path))}, or give another --state-dir",
+            fix=f"run chmod 700 {shlex.quote(str(path))}, or give another {spelled('⟦state_dir⟧')}",
         )
     path.chmod(0o700)
 

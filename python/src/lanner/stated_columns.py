@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lanner.columns import StatedColumn
-from lanner.errors import MisuseError
+from lanner.errors import MisuseError, option_named, spelled
 from lanner.files import check_file, why
 
 #: Columns as the option has them: text, a path, or a list of names or of objects.
@@ -18,9 +18,8 @@ StatedColumns: TypeAlias = str | Path | Sequence[str | Mapping[str, object]]
 #: The most bytes of a name or of a category, and the most categories of a column; the native module has them, too.
 MOST_BYTES, MOST_CATEGORIES = 256, 4096
 
-_OPTION = "--columns"
 _FIX = (
-    "write --columns age,sex, or give a .csv file with a header, or a .json file with a list of "
+    "write ⟦columns=age,sex⟧, or give a .csv file with a header, or a .json file with a list of "
     '{"name": "age", "missing": true, "categories": ["no", "yes"]}'
 )
 _FIELDS = ("name", "missing", "categories")
@@ -38,10 +37,11 @@ def read_columns(given: StatedColumns | None) -> tuple[StatedColumn, ...]:
         suffix = Path(given).suffix.lower()
         if isinstance(given, Path) or suffix in (".csv", ".json"):
             return _of_file(Path(given), suffix)
-        return check_stated([StatedColumn(name.strip()) for name in given.split(",")], _OPTION)
+        return check_stated([StatedColumn(name.strip()) for name in given.split(",")], option_named("columns"))
     if not isinstance(given, Sequence):
-        raise MisuseError(f"a {type(given).__name__} is no list of columns", where=_OPTION, fix=_FIX)
-    return _listed(given, _OPTION)
+        what = f"a {type(given).__name__} is no list of columns"
+        raise MisuseError(what, where=option_named("columns"), fix=spelled(_FIX))
+    return _listed(given, option_named("columns"))
 
 
 def _of_file(path: Path, suffix: str) -> tuple[StatedColumn, ...]:
@@ -53,9 +53,10 @@ def _of_file(path: Path, suffix: str) -> tuple[StatedColumn, ...]:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 document = [field.strip() for field in next(filter(None, csv.reader(file)), [])]
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise MisuseError(f"no columns can be read from it ({why(error)})", where=str(path), fix=_FIX) from None
+        what = f"no columns can be read from it ({why(error)})"
+        raise MisuseError(what, where=str(path), fix=spelled(_FIX)) from None
     if not isinstance(document, list):
-        raise MisuseError("it is no list of columns", where=str(path), fix=_FIX)
+        raise MisuseError("it is no list of columns", where=str(path), fix=spelled(_FIX))
     return _listed(document, str(path))
 
 
@@ -67,21 +68,21 @@ def _column(given: object, place: int, where: str) -> StatedColumn:
     if isinstance(given, str):
         return StatedColumn(given)
     if not isinstance(given, Mapping):
-        raise MisuseError(f"column {place} is neither a name nor an object", where=where, fix=_FIX)
+        raise MisuseError(f"column {place} is neither a name nor an object", where=where, fix=spelled(_FIX))
     unknown = next((field for field in given if field not in _FIELDS), None)
     if unknown is not None:
         fix = f"leave it out; a column has {', '.join(_FIELDS)}"
         raise MisuseError(f"column {place} has the unknown field {unknown!r}", where=where, fix=fix)
     name, missing, categories = given.get("name"), given.get("missing", False), given.get("categories")
     if not isinstance(name, str):
-        raise MisuseError(f"column {place} has no name", where=where, fix=_FIX)
+        raise MisuseError(f"column {place} has no name", where=where, fix=spelled(_FIX))
     if not isinstance(missing, bool):
-        raise MisuseError(f"`missing` of column {name} is neither true nor false", where=where, fix=_FIX)
+        raise MisuseError(f"`missing` of column {name} is neither true nor false", where=where, fix=spelled(_FIX))
     if categories is None:
         return StatedColumn(name, missing)
     listed = isinstance(categories, Sequence) and not isinstance(categories, str)
     if not listed or not all(isinstance(each, str) for each in categories):
-        raise MisuseError(f"`categories` of column {name} are no list of texts", where=where, fix=_FIX)
+        raise MisuseError(f"`categories` of column {name} are no list of texts", where=where, fix=spelled(_FIX))
     return StatedColumn(name, missing, tuple(categories))
 
 

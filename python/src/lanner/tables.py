@@ -375,7 +375,7 @@ class _Cells:
         if place is not None and known and place != number:
             label = label_of(self._columns, index)
             raise InputError(
-                f"{label} has a number that may be one of its words or the place of another",
+                f"{label}: the value may be a word or a category's number",
                 where=f"{self._where}, row {row}",
                 fix='give words as text, as in "1"',
             )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner import _native
-from lanner.errors import InputError, MisuseError, ModelError, native_errors
+from lanner.errors import InputError, MisuseError, ModelError, native_errors, spelled
 from lanner.files import check_file, why
 from lanner.named import NamedInput, decode_inputs
 
@@ -265,9 +265,9 @@ def _made(inputs: Sequence[str]) -> dict[str, str]:
             role = "ids"
         if role is None or role in found:
             raise MisuseError(
-                f"input {name} is none that a text is made: tokens, a mask and types",
+                f"lanner cannot make input {name} from a text; it makes tokens, mask and types",
                 where="text",
-                fix=f"make it a constant: --fix {name}=VALUE",
+                fix=spelled(f"make it a constant: ⟦fix={name}=VALUE⟧"),
             )
         found[role] = name
     if "ids" not in found:

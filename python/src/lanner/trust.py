@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanner.errors import MisuseError, spelled
+from lanner.errors import MisuseError, option_named, spelled
 from lanner.files import check_file
 
 DEFAULT_PORT = 7400
@@ -35,15 +35,17 @@ class Trust:
     def __post_init__(self) -> None:
         self._check_server()
         if (self.cert is None) != (self.key is None):
-            raise MisuseError("a client certificate needs its key", fix="give both cert and key")
+            raise MisuseError("a client certificate needs its key", fix=spelled("give both ⟦cert⟧ and ⟦key⟧"))
         if self.pin is not None and not re.fullmatch(r"sha256:[0-9a-fA-F]{64}", self.pin):
             raise MisuseError(
-                f"{self.pin!r} is not a fingerprint", where="pin", fix="copy `sha256:` and 64 digits as `serve` printed"
+                f"{self.pin!r} is not a fingerprint",
+                where=option_named("pin"),
+                fix="copy `sha256:` and 64 digits as `serve` printed",
             )
         if self.pin_model is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", self.pin_model):
             raise MisuseError(
                 f"{self.pin_model!r} is not a model's commitment",
-                where="pin_model",
+                where=option_named("pin_model"),
                 fix="give 64 hexadecimal digits, or a file that `lanner export` wrote",
             )
         for path in (self.ca, self.cert, self.key):
@@ -70,7 +72,9 @@ class Trust:
                 "file of authorities",
             )
         if sum(given) > 1:
-            raise MisuseError("pin, ca and insecure_plaintext exclude each other", fix="give one of them")
+            raise MisuseError(
+                spelled("⟦pin⟧, ⟦ca⟧ and ⟦insecure_plaintext⟧ exclude each other"), fix="give one of them"
+            )
 
 
 def parse_address(text: str, default_port: int = DEFAULT_PORT) -> str:

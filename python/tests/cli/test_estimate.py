@@ -42,7 +42,7 @@ def test_a_compiled_model_and_its_public_half_are_estimated_alike(tmp_path: Path
         )
 
 
-def test_the_network_to_a_server_is_measured(tmp_path: Path) -> None:
+def test_the_network_to_a_server_is_measured(tmp_path: Path, onnx_file: Path, samples: Path) -> None:
     model = library.compile(tiny_classifier(), tiny_samples(), name="tiny", mode="cheetah")
     model.save(tmp_path / "tiny.lanner")
     with serving(tmp_path / "state", tmp_path / "tiny.lanner") as server:
@@ -52,13 +52,14 @@ def test_the_network_to_a_server_is_measured(tmp_path: Path) -> None:
             found = lanner("estimate", tmp_path / "tiny.lanner", *measured, *server.pin)
             stranger = lanner("estimate", tmp_path / "tiny.lanner", *measured, "--pin", f"sha256:{'0' * 64}")
             untrusted = lanner("estimate", tmp_path / "tiny.lanner", *measured)
+            compiled = lanner("estimate", onnx_file, "--calibration", samples, *measured, *server.pin)
         network = measure_network(server.address, Trust(pin=server.pin[1]), 10.0)
     assert found.code == 0, found.errors
     over_wan = lanner("estimate", tmp_path / "tiny.lanner", "--network", "wan").document["phases"]["online"]
     online = found.document["phases"]["online"]
     assert (online["bytes"], online["rounds"]) == (over_wan["bytes"], over_wan["rounds"])
     assert over_wan["seconds"] < online["seconds"] < 1.5 * over_wan["seconds"]
-    assert (stranger.code, untrusted.code) == (5, 2)
+    assert (stranger.code, untrusted.code, compiled.code) == (5, 2, 0)
     assert network.profile is not None
     assert network.profile[1] < 0.02
 

@@ -106,8 +106,8 @@ def test_a_precision_that_is_missed_is_refused_unless_allowed(
     assert "--allow-imprecise" in error["fix"]
     assert not Path(arguments[3]).exists()
     assert main([*arguments, "--precision", TOO_PRECISE, "--allow-imprecise"]) == 0
-    assert f"where {TOO_PRECISE} is aimed at" in capsys.readouterr().err
-    with pytest.warns(lanner.PrecisionWarning, match="aimed at"):
+    assert f"(target: {TOO_PRECISE}" in capsys.readouterr().err
+    with pytest.warns(lanner.PrecisionWarning, match="target: "):
         lanner.compile(tiny_classifier(), tiny_samples(), precision=TOO_PRECISE, allow_imprecise=True)
     with pytest.raises(lanner.ModelError):
         lanner.compile(tiny_classifier(), tiny_samples(), precision=TOO_PRECISE)

@@ -128,7 +128,7 @@ def test_what_has_no_room_for_the_whole_range_says_so() -> None:
         model = library.compile(proto, given, mode="cheetah", output="logits", input_range=(-20, 20), precision=10)
     assert model.report()["calibration"]["inputs_made"] == 0
     assert error_on(model, given) < 0.05
-    assert "give samples from all of the range" in model.notes[0]
+    assert "Give samples from the whole range" in model.notes[0]
 
 
 def test_commands_say_how_much_samples_cover(tmp_path: Path) -> None:

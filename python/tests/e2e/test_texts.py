@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,13 @@ import pytest
 
 import lanner
 from helpers.callers import JSON, OCTETS, Caller
+from helpers.models import tiny_classifier, tiny_samples
 from helpers.processes import Serving, gateway, serving
 from helpers.processes import lanner as command
 from helpers.texts import SENTENCES, reader, save_tokenizer, tagger
 from lanner.cli import main
+from lanner.cli.predict import read_given
+from lanner.inputs import fit_sources
 
 LONG = "film " * 7
 
@@ -52,6 +56,9 @@ def test_a_command_line_gives_texts_and_files(model: lanner.Model, server: Servi
     texts = ("A good film", "the bad film", "not bad", "zebra")
     assert [each["label"] for each in predictions] == [label(model, text) for text in texts]
     assert [each["input"] for each in predictions] == ["text", *[str(tmp_path / "some.txt")] * 2, "text"]
+    # One word may be the name of a file, mistyped.
+    assert "zebra" in done.errors
+    assert "A good film" not in done.errors
 
 
 def test_a_text_that_is_too_long_needs_truncate(model: lanner.Model, server: Serving) -> None:
@@ -67,6 +74,14 @@ def test_what_is_named_as_a_file_must_be_one(server: Serving) -> None:
     refused = command("predict", server.address, "none.txt", *server.pin)
     assert refused.code == 6
     assert "none.txt" in refused.errors
+
+
+def test_a_word_is_a_missing_file_to_a_model_that_reads_no_texts() -> None:
+    manifest = lanner.compile(tiny_classifier(), tiny_samples()).manifest
+    for given, where in (("xrayz", "xrayz"), ("a picture", "text")):
+        with pytest.raises(lanner.InputError) as refused:
+            fit_sources(read_given([given], Namespace(csv_header=None)), manifest)
+        assert refused.value.where == where
 
 
 def test_the_library_takes_texts(model: lanner.Model, server: Serving) -> None:

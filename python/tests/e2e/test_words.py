@@ -114,7 +114,7 @@ def test_a_client_with_tls_is_told_that_the_server_does_without(
     with logging_server(tmp_path, tiny_label, "--insecure-plaintext") as server:
         result = people("predict", server.address, samples_file, "--pin", SOME_PIN)
         assert result.returncode == 5
-        assert "the server does without TLS, and this client asks for it" in result.stderr
+        assert "the server runs without TLS, but this client requires it" in result.stderr
         assert server.log("refused").endswith("the peer speaks TLS, and this side does without")
 
 
@@ -123,7 +123,7 @@ def test_who_asks_a_gateway_is_told_so(tmp_path: Path, tiny_label: Path, samples
         address = gate.document["url"].removeprefix("http://")
         result = people("predict", address, samples_file, *behind.pin)
     assert result.returncode == 5
-    assert "a web server answers at this address, and no lanner server; give the address" in result.stderr
+    assert "a web server answered at this address, not a lanner server; give the address" in result.stderr
 
 
 def test_the_systems_reasons_have_no_numbers(samples_file: Path) -> None:

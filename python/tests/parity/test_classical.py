@@ -220,7 +220,7 @@ def test_a_probability_of_rows_unlike_the_samples_is_onnxruntimes() -> None:
 def test_owners_are_told_where_probabilities_beside_the_samples_are_not_precise() -> None:
     rows, kinds = wines()
     model = to_onnx(QuadraticDiscriminantAnalysis(reg_param=0.01).fit(rows, kinds), rows[:1], options={"zipmap": False})
-    with pytest.warns(lanner.PrecisionWarning, match="probabilities may be off by more"):
+    with pytest.warns(lanner.PrecisionWarning, match="may miss the precision"):
         compiled = lanner.compile(model, rows, output="probability", mode="falcon")
     assert compiled.report()["calibration"]["inputs_given_up"] > 32
     assert any("unlike the samples" in note for note in compiled.notes)
@@ -241,7 +241,7 @@ def test_a_probability_of_votes_is_refused() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], Callable[[], Data], str]] = {
-    "probabilities of three classes": (lambda: SVC(probability=True), flowers, "found by iteration"),
+    "probabilities of three classes": (lambda: SVC(probability=True), flowers, "by iteration"),
     "weighted neighbours": (
         lambda: KNeighborsClassifier(3, weights="distance"),
         flowers,
@@ -306,5 +306,5 @@ def test_votes_of_equal_rows_that_change_labels_of_samples_are_refused() -> None
     nearest = KNeighborsClassifier(1).fit(np.concatenate([rows, rows]), [1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1])
     with pytest.raises(ModelError, match="calibration samples get other labels"):
         lanner.compile(nearest, rows)
-    with pytest.warns(lanner.PrecisionWarning, match="all of these vote here"):
+    with pytest.warns(lanner.PrecisionWarning, match="lanner counts them all"):
         lanner.compile(nearest, rows, mode="cheetah", allow_imprecise=True)

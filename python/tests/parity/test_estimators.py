@@ -191,13 +191,13 @@ def test_one_tree_against_the_rest_has_scikit_learns_label() -> None:
 )
 def test_what_is_no_sum_of_trees_is_refused(estimator: Any, reason: str) -> None:  # noqa: ANN401 - any library's
     rows, truth = _data(load_breast_cancer)
-    with pytest.raises(ModelError, match=f"{reason} makes of what|input's {reason}"):
+    with pytest.raises(ModelError, match=f"{reason} combines trees|input's {reason}"):
         lanner.compile(estimator.fit(rows, truth), rows)
 
 
 def test_medians_and_exponentials_of_trees_are_refused() -> None:
     rows, truth = _data(load_diabetes)
-    with pytest.raises(ModelError, match="TopK makes of what several trees say together"):
+    with pytest.raises(ModelError, match="TopK combines trees other than by sums"):
         lanner.compile(AdaBoostRegressor(n_estimators=2).fit(rows, truth), rows)
     with pytest.raises(ModelError, match="loss poisson makes a prediction the exponential"):
         lanner.compile(HistGradientBoostingRegressor(loss="poisson", max_iter=2).fit(rows, truth), rows)

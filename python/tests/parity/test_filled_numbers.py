@@ -77,7 +77,7 @@ def test_a_column_that_no_sample_lacks_may_not_be_missing() -> None:
     model = lanner.compile(make_pipeline(SimpleImputer(), Ridge()).fit(x, target(x)), x)
     other = rows(2)[:1]
     other[0, -1] = np.nan
-    with pytest.raises(InputError, match="is missing, and none of the owner's samples lacks it"):
+    with pytest.raises(InputError, match="is missing, but no calibration sample lacked it"):
         model.predict_fixed(other)
 
 
@@ -90,7 +90,7 @@ def test_a_column_may_be_missing_where_its_owner_says_so() -> None:
     row[0, 2] = np.nan
     assert np.abs(model.predict_fixed(row).ravel() - fitted.predict(row)).max() < 0.01 * np.ptp(target(x))
     row[0, 1] = np.nan
-    with pytest.raises(InputError, match="is missing, and none of the owner's samples lacks it"):
+    with pytest.raises(InputError, match="is missing, but no calibration sample lacked it"):
         model.predict_fixed(row)
 
 

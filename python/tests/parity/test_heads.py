@@ -135,7 +135,7 @@ def test_the_named_output_is_computed() -> None:
     proto, x = network(2), rows()
     proto.graph.node.append(helper.make_node("Neg", ["y"], ["z"], name="negative"))
     proto.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, ["n", 2]))
-    with pytest.raises(ModelError, match=r"2 outputs \(y, z\).*--output-name y"):
+    with pytest.raises(ModelError, match=r'2 outputs \(y, z\).*output_name="y"'):
         lanner.compile(proto, x)
     scores = {name: lanner.compile(proto, x, output_name=name).predict_float(x) for name in ("y", "z")}
     assert np.allclose(scores["y"], -scores["z"])
@@ -378,7 +378,7 @@ def test_outputs_of_different_scores_are_refused(case: str) -> None:
     for first, second in ((one, other), (other, one)):
         # Labels follow from scores, so that the scores are named.
         named = one if case.startswith("label") else first
-        with pytest.raises(ModelError, match=rf"2 outputs \({first}, {second}\).*--output-name {named}, or several"):
+        with pytest.raises(ModelError, match=rf'2 outputs \({first}, {second}\).*output_name="{named}", or several'):
             lanner.compile(_ended(6, nodes, first, second), rows())
     # There are as many scores as features, of which a softmax alone says that they are classes.
     chosen = lanner.compile(_ended(6, nodes, one, other), rows(), output_name=one)

@@ -221,7 +221,7 @@ def test_labels_are_those_of_the_largest_sum() -> None:
     file.node("LpNormalization", ["scores"], "y", axis=1, p=1)
     model = file.model(label=(TensorProto.INT64, [None]), y=(TensorProto.FLOAT, [None, 3]))
     _check_labels(model, rows, _edges(rows))
-    with pytest.raises(UnsupportedOpError, match="LpNormalization makes of what several trees say together"):
+    with pytest.raises(UnsupportedOpError, match="LpNormalization combines trees other than by sums"):
         lanner.compile(model, rows, output_name="y")
 
 
@@ -325,10 +325,10 @@ def test_functions_of_sums_of_trees_are_refused() -> None:
     file = _File(14, rows)
     file.node("Sigmoid", [file.trees("t0", trees=2)], "s0")
     file.node("Add", ["s0", file.trees("t1")], "y")
-    _refused(file, "Sigmoid makes of what several trees say together something else than sums")
+    _refused(file, "Sigmoid combines trees other than by sums")
     file = _File(14, rows)
     file.node("Mul", [file.trees("t0"), file.trees("t1")], "y")
-    _refused(file, "Mul makes of what several trees say together something else than sums")
+    _refused(file, "Mul combines trees other than by sums")
 
 
 def test_columns_beside_trees_are_refused() -> None:
@@ -344,7 +344,7 @@ def test_trees_over_trees_are_refused() -> None:
     file = _File(16, rows)
     file.trees("t0", targets=2)
     file.trees("y", "t0", read=rows[:, :2])
-    _refused(file, "TreeEnsembleRegressor asks about what other trees say|nothing else beside them")
+    _refused(file, "TreeEnsembleRegressor asks about what other trees say|must read the model's input columns directly")
 
 
 def test_what_mixes_samples_is_refused() -> None:
@@ -357,4 +357,4 @@ def test_what_mixes_samples_is_refused() -> None:
     file = _File(17, rows)
     file.node("Softmax", [file.trees("t0")], "over", axis=0)
     file.node("Sum", ["over", file.trees("t1")], "y")
-    _refused(file, "something else than sums")
+    _refused(file, "other than by sums")

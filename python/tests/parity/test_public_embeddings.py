@@ -131,7 +131,7 @@ def test_indices_outside_the_table_are_refused(published: lanner.Model) -> None:
 def test_a_table_that_something_else_reads_is_published_on_confirmation_alone(tied: str, reader: str) -> None:
     with pytest.raises(ModelError, match=f"{reader}, too") as refused:
         lanner.compile(bag(tied=tied), ids(32), public_embeddings=True)
-    assert "--public-embeddings words" in refused.value.fix
+    assert 'public_embeddings="words"' in refused.value.fix
     model = lanner.compile(bag(tied=tied), ids(32), public_embeddings="words", **{**OPTIONS, "shape": None})
     assert off_by(model.predict_fixed(ids(9)), expected(bag(tied=tied), {"ids": ids(9)}, "y")) < 0.01
 
@@ -179,7 +179,7 @@ def test_a_file_holds_the_table_and_the_public_half_its_hash_alone(published: la
         manifest.input.named[0].encode(np.zeros((1, 6), np.float32), "input")
     report = loaded.report()
     assert report["embeddings"] == [{"input": "ids", "rows": 30, "width": 4, "weights": 120}]
-    assert "anybody has the tables of embeddings" in report["leakage"]["embeddings"]
+    assert "embedding tables are public" in report["leakage"]["embeddings"]
     # A model without the option says nothing of it.
     plain = lanner.compile(bag(), ids(32), **{**OPTIONS, "shape": None})
     plain.export_public(tmp_path / "plain.public")

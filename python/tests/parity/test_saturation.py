@@ -89,7 +89,7 @@ def test_run_tells_where_values_saturate(tmp_path: Path, capsys: pytest.CaptureF
     within, beyond = json.loads(shown.out)["predictions"]
     assert within["saturated"] == {}
     assert beyond["saturated"] == saturated[chosen[1]]
-    assert "beyond what the network has room for" in shown.err
+    assert "1 of 2 inputs exceeded the network's limits" in shown.err
 
 
 @pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah", "tabula"])
@@ -112,13 +112,13 @@ def test_one_bit_is_revealed_where_the_owner_asks(mode: str) -> None:
     ]
     assert costs[0]["online"] == costs[1]["online"]
     leakage = model.report()["leakage"]
-    assert "one bit for each input" in leakage["client"]
-    assert "threshold of hidden values" in leakage["saturation"]
+    assert "one bit per input" in leakage["client"]
+    assert "whether a hidden value reached a limit" in leakage["saturation"]
     assert model.manifest.reveals_saturation
     assert [output.name for output in outputs_of(model.manifest)] == ["logits", "label", "saturated"]
     with contextlib.redirect_stdout(io.StringIO()) as shown:
         show_known(model.report(), Output(json=False))
-    assert "threshold of hidden values" in " ".join(shown.getvalue().split())
+    assert "whether a hidden value reached a limit" in " ".join(shown.getvalue().split())
 
 
 def leaky_network(layers: int) -> onnx.ModelProto:

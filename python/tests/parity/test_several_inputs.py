@@ -204,9 +204,9 @@ def test_sizes_and_constants_come_from_the_owner() -> None:
         "rate": (TensorProto.FLOAT, []),
     }
     proto, x = model_of(nodes, inputs, {"y": ["n", 2]}, w=drawn(3, 2)), drawn(40, 3, 8)
-    with pytest.raises(ModelError, match=r"--shape time=8.*|--fix rate=VALUE"):
+    with pytest.raises(ModelError, match=r'shape="time=8.*|fix="rate=VALUE'):
         lanner.compile(proto, x)
-    with pytest.raises(ModelError, match="--shape time=8"):
+    with pytest.raises(ModelError, match='shape="time=8'):
         lanner.compile(proto, x, fix="rate=2")
     model = lanner.compile(proto, x, fix={"rate": 2}, shape="x=1x3x8", output="logits")
     exact = expected(proto, {"x": x, "rate": np.array(2, np.float32)}, "y")

@@ -189,7 +189,7 @@ def test_commands_read_files_of_texts(tmp_path: Path, tokenizer: Path, capsys: p
     assert main(["inspect", str(target)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "the client reads them in small letters by WordPiece of 15 tokens, and makes each 8 tokens long" in told
-    assert "not how long one is" in told
+    assert "not how long they are" in told
     assert main(["debug", str(target), str(tmp_path / "texts.txt"), "--index", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["departures"] == []
     model = lanner.load(target)

@@ -282,7 +282,7 @@ def test_the_values_of_a_map_are_those_that_it_names() -> None:
     assert find_scores(graph, KEPT, "value", "y").scores == "p"
     with pytest.raises(UnsupportedOpError) as caught:
         find_scores(graph, KEPT, "value", "label")
-    assert "--output-name y" in str(caught.value.fix)
+    assert 'output_name="y"' in str(caught.value.fix)
     assert find_scores(graph_of([ml("ZipMap", "s", "y")], y=FLOAT), KEPT, "value", None).scores == "s"
     both = [node("Sigmoid", "s", "p"), node("Sub", "one p", "q"), node("Concat", "q p", "both", axis=1)]
     assert find_scores(graph_of([*both, ml("ZipMap", "both", "y")], y=FLOAT), KEPT, "value", None).scores == "both"

@@ -215,7 +215,7 @@ def test_inputs_that_nobody_reads_do_not_matter_and_of_outputs_one_is_named() ->
     model = single("Relu")
     model.graph.node.append(helper.make_node("Relu", ["y"], ["z"]))
     model.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, IMAGE))
-    with pytest.raises(ModelError, match=r"2 outputs \(y, z\), and one is computed.*--output-name y"):
+    with pytest.raises(ModelError, match=r'2 outputs \(y, z\), and one is computed.*output_name="y"'):
         import_model(model)
 
 

@@ -34,16 +34,16 @@ def test_limits_that_are_not_given_are_left_to_the_native_module() -> None:
 
 
 def test_each_side_has_limits_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="the limit is 100000") as refused:
+    with pytest.raises(ModelError, match=r"limit: 100\.0 KB") as refused:
         lanner.compile(tiny_classifier(), tiny_samples(), max_memory=100_000)
     assert "max_memory" in refused.value.fix
     model = lanner.compile(tiny_classifier(), tiny_samples(), max_memory="1GB", max_seconds=60)
     path = tmp_path / "tiny.lanner"
     model.save(path)
-    with pytest.raises(ModelError, match="the limit is 100000"):
+    with pytest.raises(ModelError, match=r"limit: 100\.0 KB"):
         lanner.load(path, max_memory=100_000)
     with lanner.Server(lanner.load(path), state_dir=tmp_path) as server:
-        with pytest.raises(PeerError, match="the limit is 100000") as beyond:
+        with pytest.raises(PeerError, match=r"limit: 100\.0 KB") as beyond:
             lanner.Client(server.address, pin=server.fingerprint, max_memory=100_000)
         assert "max_memory" in beyond.value.fix
         with lanner.Client(server.address, pin=server.fingerprint) as client:

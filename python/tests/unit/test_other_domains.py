@@ -68,7 +68,7 @@ def test_trees_of_values_that_others_made_are_refused_for_them() -> None:
         helper.make_node("ArgMax", ["probabilities"], ["label"], axis=1, keepdims=0),
     ]
     model = model_of(nodes, {ML: 1, "": 13}, TensorProto.FLOAT, coefficients=np.ones((FEATURES, 2), np.float32))
-    with pytest.raises(UnsupportedOpError, match="it is an ensemble of trees") as caught:
+    with pytest.raises(UnsupportedOpError, match="it is a tree ensemble") as caught:
         import_model(model)
     assert [reason.what for reason in survey_file(model).reasons] == [reason.what for reason in caught.value.nodes]
 

@@ -84,14 +84,14 @@ def test_labelled_samples_add_accuracy_by_bits_to_what_inspect_tells(
     typical = ["--calibration", str(model.parent / "typical.npy")]
     data = ["--data", str(model.parent / "labelled.npz"), "--limit", "20", *typical]
     without = page_of(model, "inspect")
-    assert "--data X.npz" in without
+    assert "with --data and --calibration" in without
     assert "lanner run --html" in without
     assert "Accuracy by the bits" not in without
     text = page_of(model, "inspect", *data)
     assert text.count("<svg") == text.count("<figure>") == 2
     assert "Accuracy by the bits" in text
     assert "20 samples" in text
-    assert "--data X.npz" not in text
+    assert "with --data and --calibration" not in text
     documents = []
     for command in (["inspect", str(model), *data], ["evaluate", str(model), *data, "--bits", "4..12"]):
         capsys.readouterr()

@@ -101,7 +101,7 @@ def test_structure_and_nodes_are_told_together() -> None:
 def test_an_embedding_of_what_is_no_input_is_refused_as_one() -> None:
     nodes = [node("Gemm", ["x", "m"], "i"), node("Gather", ["w", "i"], "y")]
     (embedding,) = survey_file(make_model(nodes, ("n", 4), random_weights(0, w=(10, 3), m=(4, 4)))).reasons
-    assert "looks an embedding up" in embedding.what
+    assert "looks up an embedding" in embedding.what
 
 
 def test_a_model_of_wrong_weights_alone_is_a_model_error() -> None:

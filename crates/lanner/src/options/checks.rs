@@ -103,7 +103,8 @@ impl CompileOptions {
         let usable = low.is_finite() && high.is_finite() && (low..=high).contains(&0.0) && low < high;
         refuse(!usable, || range_is(format_args!("{low}, {high}")))?;
         refuse(self.public_preprocessing, || {
-            let what = "public preprocessing goes with no stated input range".to_owned();
+            let what =
+                format!("{} and {} exclude each other", Field::PUBLIC_PREPROCESSING, Field::INPUT_RANGE);
             misuse(what, "give one of the two".to_owned())
         })
     }
@@ -150,7 +151,8 @@ pub(super) fn kept_bits_are(bits: impl Display) -> Error {
 }
 
 pub(super) fn batch_is(samples: impl Display) -> Error {
-    misuse(format!("a request holds no {samples} samples"), "give a power of two, such as 16".to_owned())
+    let what = format!("{} is not a power of two", Field::BATCH.set_to(samples));
+    misuse(what, "give one, such as 16".to_owned())
 }
 
 pub(super) fn range_is(ends: impl Display) -> Error {

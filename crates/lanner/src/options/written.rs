@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(refused(r#"{"k": -1}"#), "k is -1");
         assert_eq!(refused(r#"{"k": 0}"#), "k is 0");
         assert_eq!(refused(r#"{"digits": 99999999999}"#), "digits is 99999999999");
-        assert_eq!(refused(r#"{"batch": -4}"#), "a request holds no -4 samples");
+        assert_eq!(refused(r#"{"batch": -4}"#), "⟦batch=-4⟧ is not a power of two");
         assert_eq!(refused(r#"{"mode": "tabula", "kept_bits": 2}"#), "2 bits are to be kept");
         assert_eq!(refused(r#"{"input_range": [0, "inf"]}"#), "input_range is (0, inf)");
         assert_eq!(refused(r#"{"input_range": [1]}"#), "input_range is (1)");
@@ -167,7 +167,10 @@ mod tests {
             (r#"{"kept_bits": 5}"#, "bits are kept by the lookups of mode tabula alone"),
             (r#"{"replace_relu": true}"#, "ReLUs are replaced for mode spectral alone"),
             (r#"{"mode": "falcon", "batch": 4}"#, "mode falcon takes samples one by one"),
-            (r#"{"input_range": [0, 1], "public_preprocessing": true}"#, "public preprocessing goes with no"),
+            (
+                r#"{"input_range": [0, 1], "public_preprocessing": true}"#,
+                "⟦public_preprocessing⟧ and ⟦input_range⟧ exclude each other",
+            ),
         ] {
             assert!(refused(members).starts_with(what), "{members}: {}", refused(members));
         }

@@ -19,12 +19,12 @@ pub fn check_authorities(path: &Path) -> Result<(), NetError> {
         Some((index, certificate)) => Err(NetError::Identity {
             path: path.to_owned(),
             what: format!(
-                "certificate {} of {}, {}, is no authority's (basicConstraints without CA:TRUE): who has its key could make any number of clients, which no ban reaches",
+                "certificate {} of {}, {}, is not an authority's (no CA:TRUE): its owner could issue certificates to avoid a ban",
                 index + 1,
                 all.len(),
                 Fingerprint::of(certificate),
             ),
-            fix: "give the certificate of the authority that issued it, and no client's own".to_owned(),
+            fix: "give the issuing authority's certificate".to_owned(),
         }),
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn of_peer(error: CertificateError) -> NetError {
     match error {
         CertificateError::Other(other) => match other.0.downcast_ref::<WrongPin>() {
             Some(WrongPin { expected, got }) => NetError::WrongPin { expected: *expected, got: *got },
-            None => NetError::Certificate(spelled_out(&other.to_string())),
+            None => spelled_out(&other.to_string()),
         },
         CertificateError::Expired => outside("it has expired".into()),
         CertificateError::ExpiredContext { not_after, .. } => {
@@ -33,18 +33,16 @@ pub(super) fn of_peer(error: CertificateError) -> NetError {
 }
 
 /// What the library names by a code alone.
-fn spelled_out(code: &str) -> String {
-    let known = [
-        (
-            "CaUsedAsEndEntity",
-            "it is an authority's, or self-signed; an authority must issue one for this party",
-        ),
-        ("UnsupportedCertVersion", "it is an X.509 certificate of version 1; TLS requires version 3"),
-    ];
-    known
-        .iter()
-        .find(|(name, _)| code.contains(name))
-        .map_or_else(|| code.to_owned(), |(_, text)| (*text).into())
+fn spelled_out(code: &str) -> NetError {
+    if code.contains("CaUsedAsEndEntity") {
+        return NetError::SelfIssued;
+    }
+    if code.contains("UnsupportedCertVersion") {
+        return NetError::Certificate(
+            "it is an X.509 certificate of version 1; TLS requires version 3".into(),
+        );
+    }
+    NetError::Certificate(code.to_owned())
 }
 
 /// What the peer says against the certificate of this side; none if the alert is about something else.

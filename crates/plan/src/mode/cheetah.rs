@@ -11,8 +11,7 @@ pub(super) static DESIGN: Design = Design {
     inexact: Some(Inexact {
         name: "faithful",
         said: "faithful, as its owner asked: labels may differ from run to run",
-        leak: "whether a value was rounded up follows from low bits that the client's own share and the hidden value have; a client that \
-               repeats one query and compares the labels learns more of hidden values and weights than its label",
+        leak: "Rounding depends on hidden values. A client that repeats a query and compares labels learns more about the weights.",
         errors: Network::faithful_errors,
     }),
     rings: Rings::PowersOfTwo,

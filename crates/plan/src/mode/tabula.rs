@@ -11,8 +11,8 @@ pub(super) static DESIGN: Design = Design {
     inexact: Some(Inexact {
         name: "stochastic",
         said: "stochastic, as its owner asked, but for the last rescale: labels may differ from run to run",
-        leak: "each hidden value is rounded up as often as the fraction that it loses says; a client that repeats one query and counts the labels \
-               learns more of hidden values and weights than its label, and a server that is told the labels more of the input",
+        leak: "Rounding is random, with odds that depend on hidden values. A client that repeats a query and counts labels learns more about the \
+               weights; a server that sees the labels learns more about the input.",
         errors: Network::stochastic_errors,
     }),
     rings: Rings::PowersOfTwo,

@@ -98,7 +98,10 @@ impl Cause {
         match error {
             NetError::HandshakeTimedOut { .. } => Self::Timeout,
             NetError::HandshakeClosed => Self::Disconnected,
-            NetError::Certificate(_) | NetError::Term(_) | NetError::OwnCertificate(_) => Self::Certificate,
+            NetError::Certificate(_)
+            | NetError::SelfIssued
+            | NetError::Term(_)
+            | NetError::OwnCertificate(_) => Self::Certificate,
             NetError::Plaintext | NetError::Http | NetError::Tls(_) => Self::Tls,
             NetError::Web(_) => Self::Protocol,
             NetError::Channel(error) => Self::of_channel(error),

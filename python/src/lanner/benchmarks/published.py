@@ -173,7 +173,7 @@ _FALCON = {
 #: ResNet-50 took less than 2.5 minutes on a network between two regions, with rescales that are off by one now and
 #: then. OPAF's functions live in mode cheetah, and so do its recurrent networks.
 _CHEETAH = {
-    "resnet50": Published("Cheetah", "abstract, at most, on a WAN", "wall", {"total": (150.0, 2.3e9)}),
+    "resnet50": Published("Cheetah", "abstract (upper bound, WAN)", "wall", {"total": (150.0, 2.3e9)}),
     "fastgrnn_google30": Published("OPAF", "table XI, on a LAN", "wall", {"total": (8.27, 78.2e6)}),
 }
 

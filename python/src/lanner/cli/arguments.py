@@ -322,7 +322,8 @@ def add_peer_options(parser: argparse.ArgumentParser, *, several_models: bool = 
         "--proxy",
         metavar="URL|none",
         help="connect through this HTTP proxy, http://[NAME:PASSWORD@]HOST[:PORT], or through none (default: "
-        "$HTTPS_PROXY or $ALL_PROXY, unless $NO_PROXY names the server)",
+        "$HTTPS_PROXY or $ALL_PROXY, unless $NO_PROXY names the server; localhost and loopback addresses always "
+        "connect directly)",
     )
     parser.add_argument(
         "--keys",

@@ -44,12 +44,14 @@ def load_calibration(source: Path, options: argparse.Namespace) -> Arrays | list
     sources = read_sources([source], header)
     if all(each.lines is not None for each in sources):
         if options.text is None:
-            raise MisuseError("the model does not describe texts", where=str(source), fix="give --text TOKENIZER.json")
+            fix = "give --text TOKENIZER.json,length=N; see docs/how-to/classify-text.md"
+            raise MisuseError("nothing says how a text becomes tokens", where=str(source), fix=fix)
         return [line for each in sources for line in each.lines or ()]
     image = None if options.image is None else ImageDescription.read(options.image)
     picture = next((each.path for each in sources if each.is_picture), None)
     if picture is not None and image is None:
-        raise MisuseError("the model does not describe pictures", where=str(picture), fix="give --image; see README.md")
+        fix = "give --image FILE.toml; see docs/how-to/classify-pictures.md"
+        raise MisuseError("nothing says how a picture becomes an input", where=str(picture), fix=fix)
     is_json = len(sources) == 1 and source.suffix.lower() == ".json"
     if is_json and sources[0].values is not None and options.columns is None:
         return _unnamed(sources[0].values)

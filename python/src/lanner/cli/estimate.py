@@ -119,7 +119,7 @@ def run(options: Namespace, output: Output) -> int:
         _compare(found, network, output)
         _tell_times(options.kernel_times, output)
         for mode, refusal in refused.items():
-            output.say(f"mode {mode} does not support it: {refusal}")
+            output.say(f"mode {mode}: {refusal}")
         for each in found.values():
             _draw(each, output)
     output.document(
@@ -143,7 +143,8 @@ def _compiled(
     options: Namespace, mode: str | None, samples: Arrays | list[str], network: Network, output: Output
 ) -> Estimate:
     """What the ONNX file becomes in a mode takes."""
-    chosen = Namespace(**{**vars(options), "mode": mode})
+    # Mode auto chooses by the network as it was read or measured.
+    chosen = Namespace(**{**vars(options), "mode": mode, "network": network})
     with output.progress(f"compiling {options.model.name}") as advance:
         model = compile_file(chosen, samples, options.calibration, options.model.stem, advance)
     (client, server), times, limits = _machines(options), options.kernel_times, read_limits(options)
@@ -219,7 +220,7 @@ def _tell_what_fits(fits: Fits, output: Output) -> None:
 def _warn_of_untimed(found: Estimate, output: Output) -> None:
     lacking = sorted({layer.protocol for layer in found.layers if not layer.timed})
     if lacking:
-        output.warn(f"nobody has measured {', '.join(lacking)}: times of mode {found.mode} that need it are not given")
+        output.warn(f"no measured time for {', '.join(lacking)}: times of mode {found.mode} that need one are omitted")
 
 
 def _is_timed(found: Estimate) -> bool:
@@ -245,7 +246,11 @@ def _network(options: Namespace) -> Network:
     if options.network.startswith(MEASURE):
         return measure_network(options.network.removeprefix(MEASURE), Trust(*given), DEFAULT_TIMEOUT)
     if any(given):
-        raise MisuseError("no server is asked", where=f"--network {options.network}", fix=f"give {MEASURE}HOST")
+        raise MisuseError(
+            "options that say which server to trust have no meaning without one",
+            where=f"--network {options.network}",
+            fix=f"give {MEASURE}HOST, or leave them out",
+        )
     return read_network(options.network)
 
 

@@ -73,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST",
-        help="a host name under which callers reach the gateway, besides its address; may be repeated",
+        help="a host name under which callers reach the gateway; may be repeated. Its address, and off loopback this "
+        "machine's own name, always work",
     )
     group.add_argument(
         "--max-waiting",
@@ -85,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--health",
         metavar="ADDR",
-        help="answer /healthz and /readyz also at HOST:PORT, without TLS and token, for probes",
+        help="answer /healthz and /readyz at HOST:PORT, without TLS and token, for probes",
     )
     add_log_option(parser)
     add_peer_options(parser, several_models=True)

@@ -24,7 +24,7 @@ def add_html_option(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action=Written,
         metavar="F.html",
-        help="also write the report with plots as an HTML page",
+        help="also write the report with plots as an HTML page (needs matplotlib)",
     )
 
 

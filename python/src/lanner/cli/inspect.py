@@ -157,6 +157,6 @@ _WITH_DATA = ("limit", "bits", "calibration", "csv_header")
 BITS = range(4, 13)
 
 _NO_DATA = (
-    "How accuracy depends on the bits that lookups keep takes labelled samples: lanner inspect --html with "
-    "--data X.npz --calibration X.npy draws it here."
+    "To see how accuracy depends on the bits that lookups keep, run `lanner inspect --html` with --data and "
+    "--calibration."
 )

@@ -55,7 +55,11 @@ def inspect_onnx(options: Namespace, limits: LimitKeywords, output: Output) -> i
     if reasons:
         rows = [(reason.operator, reason.node, reason.attribute, reason.what, reason.fix) for reason in reasons]
         output.table(("operator", "node", "attribute", "reason", "what to do"), rows)
-        told = "every operator is there, but not for what these ask" if survey.model is not None else str(share)
+        told = (
+            "lanner knows all operators, but not with these settings or sizes"
+            if survey.model is not None
+            else str(share)
+        )
         output.say(f"{path.name} cannot be compiled: {told}")
     else:
         output.say(f"{share}; compile the model to see ranges, scales and what using it reveals")

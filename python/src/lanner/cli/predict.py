@@ -86,6 +86,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         client = peer.connect(state_directory(options.state_dir) if options.refill else state_path(options.state_dir))
     with client:
         samples = fit_sources(sources, cutting(client.manifest, options))
+        _name_words(sources, output)
         predictions = predict_samples(client, samples, output)
         show_predictions(predictions, output, client.manifest)
         output.document({**described(client.manifest), "predictions": output.predictions})
@@ -108,6 +109,18 @@ def read_given(given: Sequence[str], options: argparse.Namespace) -> list[Source
         for each in given
         for source in ([text_source(each)] if _is_text(each) else read_sources([Path(each)], header))
     ]
+
+
+def _name_words(sources: Sequence[Source], output: Output) -> None:
+    """Say which words are taken for texts: each may be a file's name, mistyped."""
+    words = [text for source in sources if source.is_given for text in source.lines or () if text and " " not in text]
+    if words:
+        shown = ", ".join(f'"{word}"' for word in words[:_WORDS])
+        output.warn(f"{shown}: no such file or folder; read as {'a text' if len(words) == 1 else 'texts'}")
+
+
+#: So many words are shown that are no files.
+_WORDS = 3
 
 
 def _is_text(given: str) -> bool:

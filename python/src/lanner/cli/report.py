@@ -57,7 +57,7 @@ _MEMORY = {
 _ROOM = {
     "proved": ("proved", "no input that is accepted leads to an overflow"),
     "implied": ("implied", "it cannot overflow unless a value before it does"),
-    "calibrated": ("2x", "the ring holds twice the largest value seen in the samples; other numbers likewise"),
+    "calibrated": ("2x", "the ring holds twice the largest value in the samples (3x: three times, and so on)"),
 }
 
 

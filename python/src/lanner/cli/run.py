@@ -76,8 +76,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         count = sum(map(bool, saturated))
         if count:
             output.warn(
-                f"of {counted(count, 'input')} of {len(samples)}, values were beyond what the network has room for, so "
-                "that results may be others than the model's; calibrate on inputs like these as well"
+                f"{count} of {counted(len(samples), 'input')} exceeded the network's limits; results for such inputs "
+                "may be wrong. Add inputs like these to --calibration."
             )
         if computed is not None:
             found = model.estimate(network, state_dir=options.state_dir)

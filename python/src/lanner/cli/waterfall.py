@@ -93,20 +93,14 @@ def _caption(count: int, network: Network) -> str:
     """What is measured, and what follows from it."""
     whose = "The prediction" if count == 1 else f"The mean of {count} predictions"
     way = (
-        "Over loopback, time on the way is not measured separately."
+        "over loopback, time on the way is part of what is left"
         if network.profile is None
-        else f"On the way is reckoned, not measured: bytes and rounds over {network.describe()}, at most what the "
-        "server leaves of the step."
+        else f"time on the way, from the bytes and rounds over {network.describe()}"
     )
     return (
-        f"{whose} on the client's clock, step behind step, each phase from 0; the set-up, once a session, is not "
-        "drawn. Measured: how long the client was at each step and how much of that it computed, its bytes and rounds, "
-        "and, by the server's own clock and without waiting, how long the server computed for it. Inferred: when "
-        "either computed. The server is drawn one step behind the other, each at the end of the client's, later where "
-        "it is not done with the one before, earlier where the phase would end before it, and the client before it. "
-        f"{way} What is left of a step is waiting that nothing of this explains. Where both compute at once, as where "
-        "both make keys, the picture shows the server. "
-        "Both parties share this machine's cores."
+        f"{whose} on the client's clock, without the set-up. Measured: each side's computing time, bytes and rounds. "
+        f"Estimated: when each side computed; {way}. Left: waiting that neither explains. Where both compute at once, "
+        "the picture shows the server. Both share this machine's cores."
     )
 
 

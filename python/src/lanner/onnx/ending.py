@@ -20,6 +20,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from lanner.errors import spelled
 from lanner.heads import Ending, Head, is_map
 from lanner.onnx.builder import Wire
 from lanner.onnx.classes import Constants, class_names
@@ -463,7 +464,8 @@ def _check_beside(end: End, values: Mapping[str, object]) -> None:
     scores = values.get(end.scores)
     if not isinstance(scores, Wire):
         first = Node(end.operators[0], [])
-        raise first.unsupported("input 0", "is not what the other outputs show", "choose one with --output-name")
+        fix = spelled("choose one with ⟦output_name⟧")
+        raise first.unsupported("input 0", "is not what the other outputs show", fix)
     for proto in end.operators:
         check_ending(Node(proto, []), scores)
     check_end(end, scores, values)

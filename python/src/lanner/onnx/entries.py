@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 
 from lanner.columns import Coding, Column, StatedColumn
 from lanner.columns import parts_of as column_parts
-from lanner.errors import MisuseError, ModelError, UnsupportedOpError
+from lanner.errors import MisuseError, ModelError, UnsupportedOpError, option_named, spelled
 from lanner.named import NamedInput, factor_for, parts_of
 from lanner.onnx.affine import Affine
 from lanner.onnx.bodies import names_read
@@ -159,11 +159,12 @@ def check_columns(entries: Sequence[Entry], frame: Frame) -> None:
     (only, *others) = (entry.named for entry in entries)
     if tables or others or only.choices is not None or len(only.shape) != 1:
         found = f"the tables {', '.join(tables)}" if tables else "no input that is a row of numbers"
-        raise MisuseError(f"columns are named, and the model has {found}", where="--columns", fix="leave it out")
+        what = f"columns are named, and the model has {found}"
+        raise MisuseError(what, where=option_named("columns"), fix="leave it out")
     _check_count(only.name, only.shape[0], frame)
     if any(column.missing or column.categories is not None for column in frame.columns):
         what = "only columns that trees read may lack numbers or have categories"
-        raise MisuseError(what, where="--columns", fix="give the names alone")
+        raise MisuseError(what, where=option_named("columns"), fix="give the names alone")
 
 
 def _stated(name: str, count: int, frame: Frame) -> Sequence[StatedColumn | None]:
@@ -171,14 +172,14 @@ def _stated(name: str, count: int, frame: Frame) -> Sequence[StatedColumn | None
     if not frame.needs_table and len(frame.columns) != count:
         return [None] * count
     _check_count(name, count, frame)
-    return check_stated(frame.columns, "--columns" if frame.needs_table else "calibration")
+    return check_stated(frame.columns, option_named("columns") if frame.needs_table else "calibration")
 
 
 def _check_count(name: str, count: int, frame: Frame) -> None:
     if len(frame.columns) != count:
         raise MisuseError(
             f"{len(frame.columns)} columns are named, and input {name} has {count}",
-            where="--columns",
+            where=option_named("columns"),
             fix="name every column, in the order of the model's input",
         )
 
@@ -213,14 +214,15 @@ def sample_shape(
         what, fix = f"the input has shape ({shown})", f"give its sizes, as in {open_sizes(info, batch, frame.samples)}"
     elif len(sides) <= 1:
         what = f"the input has shape ({shown}), and nothing in it is a sample's"
-        fix = f"make it a constant, as in --fix {info.name}=VALUE, or export it with a batch axis first and one behind"
+        constant = spelled(f"⟦fix={info.name}=VALUE⟧")
+        fix = f"make it a constant, as in {constant}, or export it with a batch axis first and one behind"
     else:
         what, fix = f"the input has shape ({shown})", "export it with a batch axis first, symbolic or 1"
         if not alone:
-            fix += f", or make it a constant, as in --fix {info.name}=F.npy"
+            fix += spelled(f", or make it a constant, as in ⟦fix={info.name}=F.npy⟧")
             if None not in sizes:
                 one = "x".join(map(str, [1, *sizes[1:]]))
-                fix = f"say what one sample is, as in --shape {info.name}={one}, or {fix}"
+                fix = spelled(f"say what one sample is, as in ⟦shape={info.name}={one}⟧, or ") + fix
     raise ModelError(what, where=f"input {info.name}", fix=fix)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from onnx import helper, numpy_helper
 
 from lanner.columns import StatedColumn
-from lanner.errors import InputError, MisuseError
+from lanner.errors import InputError, MisuseError, option_named, spelled
 from lanner.files import check_file, why
 from lanner.stated_columns import StatedColumns, read_columns
 
@@ -119,7 +119,7 @@ def read_sizes(given: str | Sequence[str] | Sizes | None) -> dict[str, int | tup
         return {}
     if isinstance(given, Mapping):
         return {str(name): _size(str(name), size) for name, size in given.items()}
-    texts = _texts(given, "--shape", _WRITTEN)
+    texts = _texts(given, "shape", _WRITTEN)
     pairs = (_pair(part) for text in texts for part in text.split(","))
     return {name: _size(name, size) for name, size in pairs}
 
@@ -138,15 +138,20 @@ def read_fixed(
     if isinstance(given, Mapping):
         return {str(name): _constant(str(name), value) for name, value in given.items()}
     found: dict[str, NDArray[np.generic] | str] = {}
-    for text in _texts(given, "--fix", _FIXED):
+    for text in _texts(given, "fix", _FIXED):
         name, sign, value = text.partition("=")
         if not sign or not name or not value:
-            raise MisuseError(f"{text!r} is not NAME=VALUE", where="--fix", fix=_FIXED)
+            raise _wrong(f"{text!r} is not NAME=VALUE", "fix", _FIXED)
         found[name] = _loaded(Path(value)) if value.endswith(".npy") else value
     return found
 
 
-_FIXED = "write --fix sr=16000 or --fix sr=F.npy"
+_FIXED = "write ⟦fix=sr=16000⟧ or ⟦fix=sr=F.npy⟧"
+
+
+def _wrong(what: str, option: str, fix: str) -> MisuseError:
+    """The error of an option; `fix` may name options in brackets."""
+    return MisuseError(what, where=option_named(option), fix=spelled(fix))
 
 
 def _texts(given: object, option: str, fix: str) -> list[str]:
@@ -157,7 +162,7 @@ def _texts(given: object, option: str, fix: str) -> list[str]:
     """
     texts = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
     if not isinstance(given, Iterable) or not all(isinstance(text, str) for text in texts):
-        raise MisuseError(f"{given!r} is no text, and no list of texts", where=option, fix=fix)
+        raise _wrong(f"{given!r} is no text, and no list of texts", option, fix)
     return texts
 
 
@@ -169,7 +174,8 @@ def _constant(name: str, value: ArrayLike) -> NDArray[np.generic] | str:
     except ValueError:
         array = np.asarray(None)
     if array.dtype.kind not in "biuf":
-        raise MisuseError(f"the constant of input {name} is no array of numbers", where="--fix", fix="give such")
+        what = f"the constant of input {name} is no array of numbers"
+        raise _wrong(what, "fix", "give a number, or an array of numbers or of truth values")
     return array
 
 
@@ -184,16 +190,17 @@ def _loaded(path: Path) -> NDArray[np.generic]:
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     if given is None:
         return ()
-    names = given.split(",") if isinstance(given, str) else _texts(given, "--output-name", "write --output-name a,b")
+    fix = "write ⟦output_name=a,b⟧"
+    names = given.split(",") if isinstance(given, str) else _texts(given, "output_name", fix)
     if not all(names):
-        raise MisuseError(f"{given!r} has an empty name", where="--output-name", fix="write --output-name a,b")
+        raise _wrong(f"{given!r} has an empty name", "output_name", fix)
     return tuple(dict.fromkeys(names))
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, sign, size = text.rpartition("=")
     if not sign or not name:
-        raise MisuseError(f"{text!r} is not NAME=SIZE", where="--shape", fix=_WRITTEN)
+        raise _wrong(f"{text!r} is not NAME=SIZE", "shape", _WRITTEN)
     return name.strip(), size
 
 
@@ -207,12 +214,12 @@ def _size(name: str, given: object) -> int | tuple[int, ...]:
     except (TypeError, ValueError):
         sizes = ()
     if not sizes or min(sizes) < 1:
-        raise MisuseError(f"{given!r} is no size of {name}", where="--shape", fix=_WRITTEN)
+        raise _wrong(f"{given!r} is no size of {name}", "shape", _WRITTEN)
     one = isinstance(given, int) or (isinstance(given, str) and len(sizes) == 1)
     return sizes[0] if one else sizes
 
 
-_WRITTEN = "write --shape NAME=1x3x320x320 for an input, or --shape height=320,width=320 for axes"
+_WRITTEN = "write ⟦shape=NAME=1x3x320x320⟧ for an input, or ⟦shape=height=320,width=320⟧ for axes"
 
 
 def _set_size(graph: onnx.GraphProto, name: str, size: int | Sequence[int]) -> None:
@@ -230,7 +237,7 @@ def _set_size(graph: onnx.GraphProto, name: str, size: int | Sequence[int]) -> N
     if not axes or not isinstance(size, int):
         shown = ", ".join([*known, *(each.name for each in graph.input)])
         what = f"there is no axis or input {name}" if not axes else f"{name} is one axis, and {size} are several sizes"
-        raise MisuseError(what, where="--shape", fix=f"name one of {shown}")
+        raise _wrong(what, "shape", f"name one of {shown}")
     for side in axes:
         side.dim_value = size
 
@@ -243,9 +250,7 @@ def _set_sizes(entry: onnx.ValueInfoProto, sizes: Sequence[int]) -> None:
     shown = "x".join(side.dim_param or str(side.dim_value or "?") for side in entry.type.tensor_type.shape.dim)
     if len(sizes) != len(sides):
         given = "x".join(map(str, sizes))
-        raise MisuseError(
-            f"input {entry.name} has axes {shown}, and {given} is of others", where="--shape", fix=_WRITTEN
-        )
+        raise _wrong(f"input {entry.name} has axes {shown}, and {given} is of others", "shape", _WRITTEN)
     for side, size in zip(sides, sizes, strict=True):
         side.dim_value = size
 
@@ -262,7 +267,7 @@ def _fix(graph: onnx.GraphProto, name: str, value: NDArray[np.generic] | str) ->
     entry = next((entry for entry in graph.input if entry.name == name), None)
     if entry is None:
         shown = ", ".join(each.name for each in graph.input if each.name not in constants) or "none"
-        raise MisuseError(f"there is no input {name}", where="--fix", fix=f"name one of {shown}")
+        raise _wrong(f"there is no input {name}", "fix", f"name one of {shown}")
     tensor = entry.type.tensor_type
     sides = [side.dim_value for side in tensor.shape.dim]
     kind = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
@@ -273,15 +278,13 @@ def _fix(graph: onnx.GraphProto, name: str, value: NDArray[np.generic] | str) ->
     fits = array.ndim == len(sides) and all(side in (0, size) for side, size in zip(sides, array.shape, strict=True))
     if not fits:
         told = ", ".join(side.dim_param or str(side.dim_value or "?") for side in tensor.shape.dim)
-        raise MisuseError(
-            f"input {name} has shape ({told}), and the constant {array.shape}",
-            where="--fix",
-            fix="give an array of its shape, or one number for every element",
-        )
+        what = f"input {name} has shape ({told}), and the constant {array.shape}"
+        raise _wrong(what, "fix", "give an array of its shape, or one number for every element")
     with np.errstate(all="ignore"):
         held = array.astype(kind)
     if not np.array_equal(held.astype(np.float64), array.astype(np.float64), equal_nan=True) and kind.kind != "f":
-        raise MisuseError(f"input {name} is of type {kind}, and the constant is not", where="--fix", fix="give such")
+        what = f"input {name} is of type {kind}, and the constant is not"
+        raise _wrong(what, "fix", f"give values that {kind} has")
     kept = [each for each in graph.initializer if each.name != name]
     del graph.initializer[:]
     graph.initializer.extend([*kept, numpy_helper.from_array(held, name)])
@@ -297,9 +300,8 @@ def _number(text: str, name: str) -> NDArray[np.generic]:
     try:
         return np.asarray(int(text) if lowered.lstrip("+-").isdigit() else float(text))
     except ValueError:
-        raise MisuseError(
-            f"{text!r} is no number for input {name}", where="--fix", fix="give a number, or the path of a .npy file"
-        ) from None
+        what = f"{text!r} is no number for input {name}"
+        raise _wrong(what, "fix", "give a number, or the path of a .npy file") from None
 
 
 def open_sizes(entry: onnx.ValueInfoProto, batch: int, samples: Mapping[str, tuple[int, ...]]) -> str:
@@ -314,8 +316,9 @@ def open_sizes(entry: onnx.ValueInfoProto, batch: int, samples: Mapping[str, tup
     of = [(side, known[axis]) for axis, side in enumerate(sides) if axis != batch and side.dim_value < 1]
     if all(side.dim_param for side, _ in of):
         named = {side.dim_param: size for side, size in of}
-        return "--shape " + ",".join(f"{name}={size or 'SIZE'}" for name, size in named.items())
+        written = ",".join(f"{name}={size or 'SIZE'}" for name, size in named.items())
+        return spelled(f"⟦shape={written}⟧")
     told = "x".join(
         "1" if axis == batch else str(side.dim_value or known[axis] or "SIZE") for axis, side in enumerate(sides)
     )
-    return f"--shape {entry.name}={told}"
+    return spelled(f"⟦shape={entry.name}={told}⟧")

@@ -58,7 +58,7 @@ def lower_svm_classifier(node: Node, graph: GraphBuilder) -> tuple[Wire | None, 
     if node.attr("prob_a", list[float]()):
         raise node.unsupported(
             "prob_a",
-            "asks for probabilities that fit those of all pairs, which are found by iteration",
+            "couples the probabilities of all class pairs by iteration",
             "choose output label, or train it with probability=False and calibrate it by CalibratedClassifierCV",
         )
     x, terms = node.wire(0), _floats(node, "rho")

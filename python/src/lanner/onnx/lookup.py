@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from lanner.errors import ModelError
+from lanner.errors import ModelError, spelled
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import fold
 from lanner.onnx.node import Node
@@ -204,8 +204,8 @@ class Embedded(Indices):
             ModelError: If something else is asked than they are.
         """
         if self.table.ndim == 1:
-            what = "its integers are read, and a client that looks them up in a public table gives rows of that"
-            raise ModelError(what, where=self.source.name, fix="leave --public-embeddings out")
+            what = "another node also needs the integers, but with public embeddings the client sends only table rows"
+            raise ModelError(what, where=self.source.name, fix=spelled("leave ⟦public_embeddings⟧ out"))
         return self.source
 
     def follow(

@@ -14,7 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from lanner.errors import MisuseError, ModelError, Refusal, UnsupportedOpError, spelled
+from lanner.errors import MisuseError, ModelError, Refusal, UnsupportedOpError, option_named, spelled
 from lanner.heads import Form, Head, Policy, choose_policy, is_map
 from lanner.named import TYPES, NamedInput, NamedOutput
 from lanner.onnx.affine import Affine
@@ -288,7 +288,7 @@ def _with_words(graph: onnx.GraphProto, frame: Frame) -> Frame:
             fix=spelled("pass ⟦public_preprocessing⟧ to publish the words; what the model makes of each stays secret"),
         )
     if frame.needs_table:
-        raise MisuseError("the file itself names its columns", where="--columns", fix="leave it out")
+        raise MisuseError("the file itself names its columns", where=option_named("columns"), fix="leave it out")
     return replace(frame, columns=words.columns, row=words.row)
 
 
@@ -365,7 +365,9 @@ def _check_axes(end: End, shape: Sequence[int], axis: int) -> None:
         picks = [node for node in other.operators if node.op_type in ENDINGS]
         if picks and class_axis(other, shape, 0) != axis:
             raise Node(picks[-1], []).unsupported(
-                "axis", "is another one than that of the file's other output", "name one output with --output-name"
+                "axis",
+                "is another one than that of the file's other output",
+                spelled("name one output with ⟦output_name⟧"),
             )
 
 
@@ -624,8 +626,8 @@ class _Walk:
             if followed is None:
                 raise node.unsupported(
                     "input 0",
-                    "is a table whose columns it does not change each by itself, so that trees could compare them",
-                    "compute it before the prediction, and train the trees on the result",
+                    "is a table that trees read; lanner can change its columns only one at a time",
+                    "compute this before the model and train the trees on the result",
                 )
             return followed
 
@@ -792,7 +794,7 @@ def _lowering_of(node: Node) -> Lowering:
 def _looked_up_and_compared(proto: onnx.NodeProto) -> UnsupportedOpError:
     return Node(proto, []).unsupported(
         "an input",
-        "is looked up by the input's integers, and each is compared with another value than the others of its choices",
+        "holds looked-up values that are compared with different constants",
         "compare it with one constant, or let the input be of floats",
     )
 
@@ -800,7 +802,7 @@ def _looked_up_and_compared(proto: onnx.NodeProto) -> UnsupportedOpError:
 def _rounded_and_compared(proto: onnx.NodeProto) -> UnsupportedOpError:
     return Node(proto, []).unsupported(
         "an input",
-        "is moved or added up after the input's integers looked it up, so that a rounding may decide",
+        "holds looked-up values that were moved or added before the comparison, where rounding could decide",
         "compare each before it is moved, or let the input be of floats",
     )
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+#: What to do about a node of which nothing more is known.
+_CHANGE = "change this part of the model; docs/operators.md lists what is accepted"
+
 #: What to do about an operator that behaves as in training.
 FOR_PREDICTION = "export the model as it predicts; in PyTorch, call model.eval() before the export"
 
@@ -137,7 +140,7 @@ class Node:
 
     def unsupported(self, attribute: str, reason: str, fix: str = "") -> UnsupportedOpError:
         """The error that names the node, the operator and the attribute."""
-        what, fix = f"{attribute} of {self.operator} {reason}", fix or "export the model without it"
+        what, fix = f"{attribute} of {self.operator} {reason}", fix or _CHANGE
         refusal = Refusal(what, self.where, self.name, self.qualified_operator, attribute, fix)
         return UnsupportedOpError(what, where=self.where, fix=fix, nodes=[refusal])
 

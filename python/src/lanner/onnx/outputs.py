@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import onnx
 
-from lanner.errors import MisuseError, ModelError, UnsupportedOpError
+from lanner.errors import MisuseError, ModelError, UnsupportedOpError, option_named, spelled
 from lanner.heads import Ending
 from lanner.onnx.classes import Constants
 from lanner.onnx.ending import End, check_rounding, find_end, find_root, find_source
@@ -33,7 +33,7 @@ def find_ends(graph: onnx.GraphProto, constants: Constants, wanted: str | None, 
     if wanted not in (None, "value"):
         raise MisuseError(
             f"output {wanted} is of one output's scores, and {len(names)} are named",
-            where="--output-name",
+            where=option_named("output_name"),
             fix="choose value, which reveals all of them, or name one",
         )
     return [find_scores(graph, constants, "value", name) for name in names]
@@ -68,7 +68,7 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
         return End(last.input[0] if last.op_type == _MAP else output)
     names = [other.name for other in graph.output]
     others = [name for name in names if _not_computed(find_end(graph, name, constants), name) is None]
-    another = f", or another output with --output-name {others[0]}" if others else ""
+    another = spelled(f", or another output with ⟦output_name={others[0]}⟧") if others else ""
     raise UnsupportedOpError(
         f"output value is what the network gives, and its final {refused} is not computed in private",
         where=f"output {output}",
@@ -108,7 +108,8 @@ def choose_output(
     shown = ", ".join(outputs)
     if wanted is not None:
         if wanted not in outputs:
-            raise MisuseError(f"the model has no output {wanted}", where="--output-name", fix=f"give one of {shown}")
+            what = f"the model has no output {wanted}"
+            raise MisuseError(what, where=option_named("output_name"), fix=f"give one of {shown}")
         return wanted
     if not outputs:
         raise ModelError("the model has no output", fix="export it again")
@@ -117,8 +118,10 @@ def choose_output(
     if chosen is None:
         raise ModelError(
             f"the model has {len(outputs)} outputs ({shown}), and one is computed",
-            fix=f"name one with --output-name, as in --output-name {_told_most(graph)}, or several with commas, as in "
-            f"--output value --output-name {','.join(outputs)}",
+            fix=spelled(
+                f"name one, as in ⟦output_name={_told_most(graph)}⟧, or several with commas, as in ⟦output=value⟧ "
+                f"⟦output_name={','.join(outputs)}⟧"
+            ),
         )
     return chosen
 

@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from lanner.embeddings import ALL, Embeddings, of_floats
-from lanner.errors import MisuseError, ModelError
+from lanner.errors import MisuseError, ModelError, option_named, spelled
 from lanner.named import factor_for
 from lanner.onnx.bodies import names_read
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.entries import Entry
 
 #: The option, in errors.
-_OPTION = "--public-embeddings"
+_OPTION = "public_embeddings"
+
+#: What helps where one table is not published.
+_LEAVE = "leave ⟦public_embeddings⟧ out, or name tables of other inputs"
 
 #: Operators that leave indices what they are.
 _CARRIERS = frozenset(("Identity", "Cast", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand"))
@@ -37,7 +40,8 @@ def read_published(given: bool | str | Sequence[str] | None) -> tuple[str, ...]:
         return (ALL,) if given else ()
     names = given.split(",") if isinstance(given, str) else list(given)
     if not all(names):
-        raise MisuseError(f"{given!r} has an empty name", where=_OPTION, fix=f"write {_OPTION} all, or names of tables")
+        fix = spelled("write ⟦public_embeddings=all⟧, or names of tables")
+        raise MisuseError(f"{given!r} has an empty name", where=option_named(_OPTION), fix=fix)
     return tuple(dict.fromkeys(names))
 
 
@@ -78,13 +82,13 @@ def publish(
     unknown = [name for name in wanted if not every and name not in tables]
     if not tables:
         what = "no input is looked up in a table that the file holds"
-        raise ModelError(what, where=_OPTION, fix="leave the option out")
+        raise ModelError(what, where=option_named(_OPTION), fix="leave the option out")
     if unknown:
         what = f"no input is looked up in a table {unknown[0]}"
-        raise MisuseError(what, where=_OPTION, fix=f"name one of {', '.join(sorted(tables))}")
+        raise MisuseError(what, where=option_named(_OPTION), fix=f"name one of {', '.join(sorted(tables))}")
     if any(entry.named.columns is not None for entry in entries):
         what = "the file has trees, whose inputs have grids of their own"
-        raise ModelError(what, where=_OPTION, fix="leave the option out")
+        raise ModelError(what, where=option_named(_OPTION), fix="leave the option out")
     return [
         entry
         if not (of := uses.get(entry.named.name, _Uses())).lookups
@@ -106,23 +110,25 @@ def _published(entry: Entry, uses: _Uses, constants: _Constants, *, alone: bool,
     reader = next(iter(uses.others), None)
     if reader is not None or len(names) > 1:
         what = (
-            f"{_shown(reader)} reads its integers, too, which a client that gives rows of {name} does not send"
+            f"{_shown(reader)} also needs the integers, but with public embeddings the client sends only rows of {name}"
             if reader is not None
             else f"it is looked up in {len(names)} tables, {', '.join(names)}, and a client gives the rows of one"
         )
-        raise ModelError(what, where=where, fix="leave --public-embeddings out, or name tables of other inputs")
+        raise ModelError(what, where=where, fix=spelled(_LEAVE))
     embeddings = constants.table_of(name)
     if embeddings is None:
         raise ModelError(
             f"{name}, which it is looked up in, is no table of finite floats with rows and columns",
             where=where,
-            fix="leave --public-embeddings out, or name tables of other inputs",
+            fix=spelled(_LEAVE),
         )
     if not confirmed and (found := constants.reader_of(name, [node for node, _ in uses.lookups])) is not None:
         raise ModelError(
             f"{_shown(found[0])} reads {found[1]}, too, and these weights would be public with the embeddings",
             where=where,
-            fix=f"leave --public-embeddings out, or confirm that they may be public by --public-embeddings {name}",
+            fix=spelled(
+                f"leave ⟦public_embeddings⟧ out, or confirm that they may be public by ⟦public_embeddings={name}⟧"
+            ),
         )
     factor = 1.0 if alone else factor_for(max(map(abs, embeddings.ends())))
     named = replace(entry.named, choices=embeddings.rows, factor=factor, embeddings=embeddings)

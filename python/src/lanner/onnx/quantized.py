@@ -99,7 +99,7 @@ def lower_integers(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
         moved = lowering(node.reading([_plain(value) for value in node.inputs]), graph)
         parts = moved if isinstance(moved, tuple) else (moved,)
         return tuple(_counted(part, unit) if isinstance(part, Wire) else part for part in parts)
-    raise node.unsupported("input 0", "holds quantised integers, of which it is not supported")
+    raise node.unsupported("input 0", f"holds quantised integers; lanner cannot compute {node.operator} on these")
 
 
 def _counted(x: Wire, unit: Unit) -> Quantized:
@@ -268,7 +268,7 @@ def _scaled(node: Node, graph: GraphBuilder) -> Wire:
     if scale is not None and isinstance(other, Quantized) and other.unit == Unit(None, 0, scale.source):
         factor = scale.factor if scale.factor.size > 1 else scale.factor.reshape(())
         return graph.multiply_constant(_real_values(other), factor)
-    raise node.unsupported("inputs", "hold quantised integers, of which it is not supported")
+    raise node.unsupported("inputs", f"hold quantised integers; lanner cannot compute {node.operator} on these")
 
 
 def _read(node: Node, index: int) -> Wire:

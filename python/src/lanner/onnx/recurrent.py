@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lanner.errors import spelled
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
 from lanner.onnx.recurrent_cells import CELLS, Direction, State, Step, as_wire
@@ -134,7 +135,7 @@ def _length(node: Node, x: Wire) -> int:
         raise node.unsupported(
             "sequence_lens",
             "depends on the input, and the number of steps is public",
-            "make it a constant, as in --fix NAME=STEPS, or export the model without it",
+            spelled("make it a constant, as in ⟦fix=NAME=STEPS⟧, or export the model without it"),
         )
     lengths = [steps] if value is None else np.ravel(value).tolist()
     if len(set(lengths)) != 1 or not 1 <= lengths[0] <= steps:

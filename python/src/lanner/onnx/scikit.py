@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.errors import spelled
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.comparison import negation
 from lanner.onnx.node import Node
@@ -54,7 +55,8 @@ def lower_linear_classifier(node: Node, graph: GraphBuilder) -> tuple[Wire | Non
             not fit.
     """
     if node.proto.output[0]:
-        raise node.unsupported(f"output {node.proto.output[0]}", "is a label", "name the scores with --output-name")
+        fix = spelled("name the scores with ⟦output_name⟧")
+        raise node.unsupported(f"output {node.proto.output[0]}", "is a label", fix)
     node.require("post_transform", "NONE")
     none: list[object] = []
     labels = node.attr("classlabels_ints", none) or node.attr("classlabels_strings", none)
@@ -106,7 +108,7 @@ def lower_one_hot_encoder(node: Node, graph: GraphBuilder) -> Wire:
     """
     x, categories = node.wire(0), [float(each) for each in node.attr("cats_int64s", list[int]())]
     if not categories:
-        raise node.unsupported("cats_strings", "holds words, and a private value is a number", _WORDS)
+        raise node.unsupported("cats_strings", "holds words; lanner computes on numbers only", _WORDS)
     parts = [graph.reshape(_equals(graph, x, each), (*x.shape, 1)) for each in categories]
     return graph.concat(tuple(parts), len(x.shape))
 

@@ -7,7 +7,7 @@ from lanner.onnx.builder import Wire
 from lanner.onnx.node import Node
 
 _SMOOTH = "is a smooth function that this version does not compute"
-_TREES = "is an ensemble of trees, and these read the columns of the model's input alone, with nothing else beside them"
+_TREES = "is a tree ensemble, which must read the model's input columns directly"
 _ALONE = "export the trees as a model of their own"
 
 #: Why an operator is refused, and what to do; by its name with the domain.
@@ -61,7 +61,6 @@ def check_embedding(node: Node) -> None:
     if node.operator.startswith("Gather") and not isinstance(first, Wire) and any(isinstance(v, Wire) for v in others):
         raise node.unsupported(
             "input 1",
-            "looks an embedding up at places that are computed from private values, or inside of a loop or of a branch "
-            "that shapes choose; only an input's own integers are looked up, outside of these",
+            "looks up an embedding at computed indices; only an input's own integers work, outside loops and branches",
             "let the indices be an input of integers, or give embedded inputs",
         )

@@ -13,6 +13,9 @@ const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/i;
 /** Pixels of a side of the largest pictures that people are first offered to draw. */
 const DRAWN = 64;
 
+/** What is said where no answer comes. */
+const SILENT = "gateway does not answer; check that it is running";
+
 let models = [];
 let token = null; // In memory alone: it is gone when the page is closed or loaded again.
 
@@ -23,7 +26,7 @@ async function ask(path, options = {}) {
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch {
-    throw new Error("the gateway does not answer; check that it is running");
+    throw new Error(`the ${SILENT}`);
   }
   const document = await response.json().catch(() => ({}));
   if (response.status === 401) lock();
@@ -108,7 +111,8 @@ async function showReady(model) {
   const ready = byId("ready");
   ready.textContent = "";
   const path = `/v2/models/${encodeURIComponent(model.name)}/ready`;
-  const said = await ask(path).then(() => "The server is ready.", (error) => `The server is not ready: ${error.message}.`);
+  const failed = ({ message }) => (message.endsWith(SILENT) ? `The ${SILENT}.` : `The server is not ready: ${message}.`);
+  const said = await ask(path).then(() => "The server is ready.", failed);
   if (model === chosenModel()) ready.textContent = said.replace(/\.\.$/, ".");
 }
 
@@ -146,7 +150,7 @@ function filledRow() {
     const text = taken.value.trim();
     const lacks = () => {
       taken.focus();
-      return new Error(text === "" ? `${called} is empty` : `${called} is no number`);
+      return new Error(text === "" ? `${called} is empty; fill it in` : `${called} is not a number; write it as in -1.5`);
     };
     if (text === "") {
       if (!columns[place].missing) throw lacks();

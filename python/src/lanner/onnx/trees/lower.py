@@ -73,7 +73,6 @@ def lower_trees(node: Node, graph: GraphBuilder, table: Table) -> Wire:
 def _too_large(node: Node) -> UnsupportedOpError:
     return node.unsupported(
         "nodes",
-        "make trees that are too large: secret ways take a turn for each node and leaf of a tree, and questions for "
-        "one number or for sets take several nodes",
+        "make trees that are too large (each node, leaf and equality test counts)",
         "train trees of fewer leaves or less depth",
     )

@@ -133,7 +133,7 @@ class Walk:
         sums = value.sums if isinstance(value, _Summed) else self._of_leaves(name)
         node = self._producers[name]
         if sums is None:
-            raise _refused(node, "gives of what a tree says no finite floats, one sample's by itself")
+            raise _refused(node, "does not give finite numbers for each sample")
         if sums.ndim == 0 or sums.shape[0] != _SAMPLES:
             raise _refused(node, "puts the samples on another axis than the first, or several into one")
         first, second = ([_number(each) for each in part.ravel()] for part in sums)
@@ -304,7 +304,7 @@ def _number(value: LeafSum | float) -> LeafSum:
 
 def _refused(node: onnx.NodeProto, what: str | None = None, fix: str | None = None) -> UnsupportedOpError:
     of = Node(node, [])
-    said = f"{of.operator} {what or 'makes of what several trees say together something else than sums'}"
+    said = f"{of.operator} {what or 'combines trees other than by sums'}"
     fix = fix or "let the model end in a sum of its trees, or of functions of one tree each"
     refusal = Refusal(said, of.where, of.name, of.qualified_operator, fix=fix)
     return UnsupportedOpError(said, where=of.where, fix=fix, nodes=[refusal])

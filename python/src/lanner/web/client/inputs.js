@@ -58,7 +58,9 @@ function encoded(entry, values) {
   const columns = entry.columns ?? null;
   const count = product(entry.shape);
   if (columns !== null) return rowElements(columns, values);
-  if (embeddings) refuse(`input ${name} is looked up in a table that the model's owner publishes, which this client does not have`);
+  if (embeddings) {
+    refuse(`input ${name} is looked up in a table that the model's owner publishes, which this client does not have; use \`lanner predict\` with that table`);
+  }
   const numbers = checked(values, count, `input ${name}`);
   if (choices === null) return numbers.map((value) => value * factor);
   const wrong = numbers.findIndex((value) => !Number.isInteger(value) || value < 0 || value >= choices);

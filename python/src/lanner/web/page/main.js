@@ -164,7 +164,7 @@ function filledRow() {
     if (text === "" && columns[place].missing) return null;
     if (text === "" || !NUMBER.test(text)) {
       taken.focus();
-      throw new Error(text === "" ? `${called} is empty` : `${called} is no number`);
+      throw new Error(text === "" ? `${called} is empty; fill it in` : `${called} is not a number; write it as in -1.5`);
     }
     return Number(text);
   });
@@ -174,7 +174,7 @@ function filledRow() {
 async function pixels(blob) {
   const decoded = createImageBitmap(blob, { colorSpaceConversion: "none" });
   const bitmap = await decoded.catch(() => {
-    throw new Error("this is no picture that the browser reads");
+    throw new Error("the browser cannot read this picture; choose a PNG or JPEG file");
   });
   const { width, height } = bitmap;
   if (width * height > MOST_PIXELS) throw new Error("the picture has more than 100 million pixels");
@@ -220,7 +220,7 @@ function parsed(text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error("this is no JSON");
+    throw new Error("this is not JSON; write the inputs as shown below the field");
   }
 }
 
