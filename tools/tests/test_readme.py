@@ -80,13 +80,12 @@ def test_the_picture_gives_what_is_shown(folder: Path) -> None:
 
 
 def test_the_example_runs_and_errs_as_described(folder: Path) -> None:
-    """The secure labels and probabilities that the program prints, and the two wrong ones that the text names."""
+    """The secure labels that the program prints: as many are wrong as the text says."""
     program = [sys.executable, "examples/pneumonia.py"]
     run = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True, timeout=120)
     told = dict(re.findall(r"^(\S+): (\w+, [.\d]+)$", run.stdout, re.MULTILINE))
     assert len(told) == 10
     answers = [(name, *answer.split(", ")) for name, answer in told.items()]
-    wrong = sorted(float(probability) for name, label, probability in answers if not name.startswith(label))
-    (shown,) = re.findall(r"with\s+probabilities\s+of\s+(\d\.\d+)\s+and\s+(\d\.\d+)", README)
-    # The last digit may be off by one.
-    assert wrong == pytest.approx(sorted(map(float, shown)), abs=0.011)
+    wrong = [name for name, label, _ in answers if not name.startswith(label)]
+    (shown,) = re.findall(r"(\w+) answers are wrong", README)
+    assert len(wrong) == ["no", "one", "two", "three"].index(shown)
