@@ -145,7 +145,9 @@ def _between(trial: Trial, network: Served, clocks: dict[str, Clock]) -> None:
     trial.counts["jumps between preparation and use"] = len(_AGES)
     trial.none(f"Material that is used although {TERM} days passed, or is not although fewer did", wrong)
     trial.none("Kept material that crosses the wire to be used twice", sorted({n for n in used if used.count(n) > 1}))
-    trial.none("Names that were used, and could be used again later", [n for each in histories for n in each.returned])
+    trial.none(
+        "Material that was used, and could be used again later", [n for each in histories for n in each.returned]
+    )
 
 
 #: Whose clock jumps, by how many days, and how many of two predictions then use what was kept before the jump.

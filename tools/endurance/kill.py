@@ -151,8 +151,8 @@ def _tell(trial: Trial, story: Story, histories: list[History], used: list[str])
     trial.counts |= {"pieces of material that were made": len(client.states), "that a client asked to use": len(used)}
     again = sorted({name for name in used if used.count(name) > 1})
     trial.none("Kept material that crosses the wire to be used twice", again)
-    trial.none("Names that were used, and could be used again later", [*client.returned, *server.returned])
-    trial.none("Names asked for that the client's index does not hold for used", sorted(set(used) - client.used()))
+    trial.none("Material that was used, and could be used again later", [*client.returned, *server.returned])
+    trial.none("Material requested that the client had not marked as used", sorted(set(used) - client.used()))
     # Whoever died after asking leaves a name that the server never heard of, so it may have used fewer.
     trial.check(
         "No more predictions of kept material than names used on both sides",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +25,8 @@ INTRODUCTION = """# Reliability
 These trials run `lanner serve` and its clients as real processes, for hours and under faults. `make endurance` runs all
 of them in five hours or more on two cores and writes this page from `docs/reliability`, the record of each trial's last
 run. `ONLY=soak,kill` selects trials; `SCALE=0.1` runs a tenth of each. A trial *held* if all its claims did; **no**
-marks a claim that failed. A plus after a commit marks a checkout with changes. A run of some of a trial's parts keeps
-the last results of the others, with their commit; a dash there means the trial's own.
+marks a claim that failed. A plus after a commit marks a checkout with changes. Parts that were not
+run again keep their last results, with their commit; a dash there means the trial's own.
 """
 
 
@@ -110,7 +113,15 @@ def _tables(entries: dict[tuple[str, str | None], str], columns: Sequence[str]) 
 
 def _measured(check: dict[str, Any]) -> str:
     """What a claim measured, with a mark if it did not hold."""
-    return _cell(check["measured"]) + ("" if check["held"] else MISSED)
+    return _cell(_plain(check["measured"])) + ("" if check["held"] else MISSED)
+
+
+def _plain(measured: str) -> str:
+    """What a claim measured: a list as its elements, and files by their names alone, wherever a run had its folder."""
+    if measured.startswith("["):
+        with suppress(ValueError, SyntaxError):
+            measured = "; ".join(map(str, ast.literal_eval(measured)))
+    return re.sub(r"/(?:[\w.-]+/)+", "…/", measured)
 
 
 def _row(value: str, bound: str | None) -> tuple[str, ...]:
