@@ -260,12 +260,13 @@ process.
 
 LIMITS = """## What limits us
 
-- **Bytes.** A ReLU is a garbled table of two blocks for each AND gate and each value. On a slow line the time is
-  that of the line: compare "line alone" with the total. Bytes are offline for the most part, so they can be sent
-  before they are needed.
+- **Bytes.** In modes `gazelle` and `falcon` a ReLU is a garbled table of two blocks for each AND gate and each value.
+  On a slow line the time is that of the line: compare "line alone" with the total. There, and in mode `tabula`, most
+  bytes are offline, so they can be sent before they are needed.
 - **Two parties on one machine.** Server and client compute at the same time and share caches and memory bandwidth
   with the relay. On machines of their own both are faster.
-- **Rounds** matter over `wan` alone: each costs 40 ms, and a deep network has one or two for each layer.
+- **Rounds** matter over `wan`: each costs 40 ms. Mode `cheetah` has up to eight for each layer, which show over
+  `lan` too.
 - **Rotations.** In linear layers of mode `gazelle` key switching takes most of the server's offline time. Online
   there is none of it, only products and transforms.
 - **Memory.** A frequency-domain layer reads each of its transformed weights once, eight bytes for each value and limb

@@ -58,8 +58,8 @@ both directions. Both parties shared two cores and used TLS; `lan` emulates 1 Gb
 
 COSTS = """## What does one prediction cost?
 
-Each row shows the mode that is fastest over loopback. Random weights cost the same as trained ones, but their scores
-mean nothing.
+Each row shows the fastest mode on one machine. Random weights cost the same as trained ones, but their scores mean
+nothing. The row of 1,000 rows gives the total of the request, divided by 1,000; offline and online overlap there.
 """
 
 MODES = """## Which mode, over which link?
@@ -69,21 +69,23 @@ The network `{network}`. [Choose a mode](how-to/choose-a-mode.md) explains which
 
 PAPERS = """## How does it compare with the papers?
 
-Each row uses the paper's kind of link, or loopback where that was not measured. Above 1x, lanner needs less. The
-papers' machines are years older, so read times as orders of magnitude.
+Each row uses the paper's kind of link, or loopback where that was not measured: compare only the traffic then. Above
+1x, lanner needs less. The papers' machines are years older, so read times as orders of magnitude.
 """
 
 PEERS = """## How does it compare with another system?
 
 Mode `cheetah` and the Cheetah protocol of [SecretFlow-SPU](https://github.com/secretflow/spu) ran by turns on one
 machine ([how](benchmarks-data.md#beside-another-system)). **Error** is the largest difference from the float network's
-output. Above 1x, lanner needs less.
+output. SPU's time leaves out TLS, sharing the image and revealing the outputs; ours has all three. These
+networks were compiled for bits, some with random weights: [all figures](benchmarks-data.md#beside-another-system) say
+which. So their traffic differs from that above. Above 1x, lanner needs less.
 """
 
 LIMITS = """## What limits the speed?
 
-- **Traffic**, over slow lines; most of it is offline and can be sent ahead.
-- **Rounds**, over `wan` only: each costs 40 ms, and a deep network needs one or two per layer.
+- **Traffic**, over slow lines. In modes `gazelle`, `falcon` and `tabula` most of it is offline and can be sent ahead.
+- **Rounds**, over `wan`: each costs 40 ms. Mode `cheetah` needs up to eight per layer, so rounds show over `lan` too.
 - **Computing**, over `lan` and loopback: key switching in mode `gazelle`, garbling in `gazelle` and `falcon`,
   oblivious transfers in `cheetah`.
 - **Memory bandwidth**, in layers with large weights, read once per prediction.
