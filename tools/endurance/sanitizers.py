@@ -18,13 +18,13 @@ from endurance.trial import Trial
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Crates whose unit tests Miri can run in minutes.
-MIRI = ("wire", "primitives", "ring", "share")
+MIRI = ("wire", "primitives", "ring")
 
 #: Random cases of each property under Miri, which takes a thousand times as long as the machine.
 MIRI_CASES = "2"
 
 #: Crates with `unsafe` code, and those that hand bytes to them; SANITIZED=NAME,... says which crates are run.
-ADDRESS = ("wire", "primitives", "ring", "share", "gc", "dpf", "bfv", "ot", "graph")
+ADDRESS = ("wire", "primitives", "ring", "coefficient", "gc", "dpf", "bfv", "ot", "network", "graph")
 
 #: Of these, crates whose tests are beside them alone, in `tests/`.
 BESIDE = ("dpf",)
