@@ -5,6 +5,7 @@ const READ = 1; // bytes read, likewise
 const STATE = 2;
 const NEWS = 3; // counts up at every change that the reader may wait for
 const TAKEN = 4; // bytes that the WebSocket has taken of what is to be sent, modulo 2^32
+const FLOODED = 5; // 1 once more came than may wait
 const WORDS = 8;
 
 export const OPENING = 0;
@@ -32,6 +33,15 @@ export class Ring {
   set state(state) {
     Atomics.store(this.words, STATE, state);
     this.#tell();
+  }
+
+  get flooded() {
+    return Atomics.load(this.words, FLOODED) === 1;
+  }
+
+  /** Whether the connection ended because more came than may wait. */
+  set flooded(flooded) {
+    Atomics.store(this.words, FLOODED, flooded ? 1 : 0);
   }
 
   /** Forgets what is in it. Nobody writes at that time. */

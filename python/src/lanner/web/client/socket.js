@@ -47,7 +47,7 @@ async function open(url) {
     if (socket !== opened || !(data instanceof ArrayBuffer)) return;
     waiting.push(new Uint8Array(data));
     waitingBytes += data.byteLength;
-    if (waitingBytes > MOST_WAITING) opened.close(1009);
+    if (waitingBytes > MOST_WAITING) flood();
     else drain(opened);
   };
   opened.onclose = opened.onerror = () => end(opened);
@@ -75,6 +75,13 @@ async function drain(of) {
 function end(of) {
   // What came before the end comes first.
   if (socket === of && waiting.length === 0) ring.state = ENDED;
+}
+
+/** Gives up: the server sends faster than the other thread reads, and nothing here can hold it up. */
+function flood() {
+  ring.flooded = true;
+  close();
+  ring.state = ENDED;
 }
 
 function send(bytes) {

@@ -11,6 +11,9 @@ const MOST_SENDING = 16 * 1024 * 1024;
 const MESSAGE = 256 * 1024;
 /** Bytes of a certificate's or a key's file. */
 const MOST_PEM = 256 * 1024;
+/** What a browser's WebSocket cannot prevent: it takes all that comes. */
+const FLOODED =
+  "the server sent more than 512 MB faster than this page computed; use the lanner command, or ask for a model of mode cheetah";
 /** Milliseconds for a WebSocket to open. */
 const OPENS_WITHIN = 15_000;
 
@@ -79,13 +82,14 @@ function called(call, argument, number = 0) {
   const succeeded = exports_[call](number) === 1;
   const answered = new Uint8Array(exports_.memory.buffer, exports_.lanner_answer(), exports_.lanner_answer_length());
   const document = JSON.parse(new TextDecoder().decode(answered));
-  if (!succeeded) throw new LannerError(document.kind, document.message);
+  if (!succeeded) throw ring?.flooded ? new LannerError("transport", FLOODED) : new LannerError(document.kind, document.message);
   return { document, memory: exports_.memory.buffer.byteLength };
 }
 
 const host = {
   open() {
     ring.state = OPENING;
+    ring.flooded = false;
     ring.clear();
     given = 0;
     port.postMessage({ open: url });
